@@ -5,7 +5,6 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +19,7 @@ from gpureport.redaction import hide_secrets
 from gpureport.report import build, check_detail, check_path, refuse_sources, write, write_whole
 from gpureport.report.formats import terminal
 from gpureport.report.formats.branding import Brand
-from gpureport.report.model.blocks import Block, Form
-from gpureport.report.model.head import Verdict
 from gpureport.report.model.report_content import Report
-from gpureport.report.model.shapes import Fact, build_table
-from gpureport.report.wording import display
 from gpureport.report.wording.terminal_lines import Page
 
 
@@ -48,45 +43,14 @@ def build_report(analysed: AnalysedRuns, options: Options, **more: Any) -> Repor
     }
     with show_stage("Putting the report together"):
         content = build(analysed.runs, **given | more)
-    return _add_decision(content, analysed, options.trial) if options.trial and not options.anonymise else content
-
-
-def _add_decision(content: Report, analysed: AnalysedRuns, trial: dict[str, Any]) -> Report:
-    """Put the decision of a trial first, and list what was advised before, what was tried, and what came of it."""
+    if not options.trial or options.anonymise:
+        return content
+    from gpureport.report.sections.builder import add_decision
     from gpureport.trial.suggest import suggest
 
-    today = next(label for changed, (label, *_) in trial["rows"] if not changed)
+    today = next(label for changed, (label, *_) in options.trial["rows"] if not changed)
     first = [each for _, each in analysed.runs if each.run.step == today][:1]
-    line, notes = suggest(first) if first else ("", [])
-    suggested, advised, rows = shlex.split(line), set[tuple[str, str]](), list[list[str]]()
-    end = suggested.index("--") if line else 0
-    values = dict(each.split("=", 1) for each in suggested[5:end:2])
-    for ours, theirs in zip(trial["plan"]["command"], suggested[end + 1 :], strict=False):
-        # the trial may have its own name for an option
-        own, name = (each.rpartition("{")[2].removesuffix("}") for each in (ours, theirs))
-        advised |= {(own if ours.endswith("}") else name, each) for each in values.get(name, "").split(",")[1:]}
-    for changed, (label, *cells) in trial["rows"]:
-        rows.append([label, "advised" if changed & advised else "not advised" if changed and first else "", *cells])
-        advised -= changed
-    rows += [["=".join(pair), "advised", "0", "", "", "not tried"] for pair in sorted(advised)]
-    columns = ("Setting", "Advice", "Runs", "Time per run" if trial["unit"] == "s" else "Speed", "Change", "Outcome")
-    note = "Advice is on the first run of the setting in use today, and changes are against this setting."
-    table = build_table(columns, rows, note, in_words=("Advice", "Outcome"))
-    tried = Block(forms=Form.ALL | Form.PAPER, part="bars", title="Advised, tried, outcome", table=table)
-    before = ("(hidden_secrets)", "(quality_unknown)")
-    facts = [Fact(name="Advice", text=each) for each in notes if not each.endswith(before)]
-    verdict, part = content.verdict, content.comparison
-    said = "The decision compares settings within each round. Whole steps are compared here: "
-    details = (said + display.lower_first(verdict.sentence) if part else verdict.sentence, *verdict.details)
-    return replace(
-        content,
-        # doubts are about whole steps
-        verdict=Verdict(sentence=trial["headline"], details=details, notes=verdict.notes),
-        steps=content.steps or table,
-        comparison=part and replace(part, study=(tried, Block(forms=Form.LONG | Form.PAPER, facts=facts), *part.study)),
-        # a chosen setting needs no further measurements
-        actions=tuple(each for each in content.actions if each.finding or each.is_trial or not trial["chosen"]),
-    )
+    return add_decision(content, options.trial, suggest(first) if first else None)
 
 
 def print_report(content: Report, options: Options) -> None:

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from gpureport.analysis import doubts, phrases
 from gpureport.analysis.job.jobs import POINT_SAMPLE_SECONDS, SHORTEST_GAP
-from gpureport.analysis.names import POWER, UTILISATION
 from gpureport.analysis.rulebook import KINDS, Context, RootCause, Rule
+from gpureport.analysis.series import POWER, UTILISATION
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import intersection, to_spans, total_seconds
 from gpureport.findings import Answer, Confidence, Finding, Interval, NotJudged, Outcome, Severity

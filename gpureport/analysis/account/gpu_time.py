@@ -11,11 +11,11 @@ import numpy as np
 
 from gpureport.analysis import phrases
 from gpureport.analysis.job.jobs import ACTIVE, WITHOUT_LASTING_WORK
-from gpureport.analysis.names import UTILISATION
 from gpureport.analysis.results import GPU_TIME_CLASSES, GpuTime, TimePart
 from gpureport.analysis.rulebook import Context, Rule, kinds_by_gpu_time_class
 from gpureport.analysis.rules import clocks, low_use
 from gpureport.analysis.rules.health import LOST_CAUSES
+from gpureport.analysis.series import UTILISATION
 from gpureport.analysis.series.clock_and_power import compute_loss
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import NO_SPANS, Spans, difference, intersection, row_spans, to_spans, union

@@ -8,9 +8,9 @@ from pathlib import Path
 from gpureport.analysis import phrases
 from gpureport.analysis.advice.choose import RunFacts
 from gpureport.analysis.job.events import find_steps, list_names
-from gpureport.analysis.names import CPU, MEMORY, UTILISATION
 from gpureport.analysis.results import NOTABLE, Analysis, measure_pauses_ratio, sum_seconds_by_class
 from gpureport.analysis.rules.waits import BESIDE_OTHERS, WAIT_KINDS
+from gpureport.analysis.series import CPU, MEMORY, UTILISATION
 from gpureport.findings import ChecklistEntry, Practice
 from gpureport.names import Role, recognise_metric
 from gpureport.recording import Recording

@@ -12,10 +12,10 @@ from gpureport.analysis import phrases
 from gpureport.analysis.job import params
 from gpureport.analysis.job.events import DATA, REQUESTS
 from gpureport.analysis.job.params import CoreCount, Framework, JobParams, find_framework
-from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, POWER, UTILISATION
 from gpureport.analysis.results import DeviceStatistics, MetricSummary
 from gpureport.analysis.rulebook import KINDS
 from gpureport.analysis.rules.waits import BESIDE_OTHERS, CORES, HARDLY, WAIT_KINDS
+from gpureport.analysis.series import CORE, CPU, IOWAIT, JOB, POWER, UTILISATION
 from gpureport.findings import AdvisedStep, Finding
 from gpureport.metrics import Scope, find_gpu
 from gpureport.recording import TRACKER_KINDS, Run

@@ -7,10 +7,9 @@ from math import fsum
 
 import numpy as np
 
-from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, MEMORY, POWER, UTILISATION
 from gpureport.analysis.results import Job, ObservedJob, Pauses, Phase
 from gpureport.analysis.rulebook import Context
-from gpureport.analysis.series import intervals
+from gpureport.analysis.series import CORE, CPU, IOWAIT, JOB, MEMORY, POWER, UTILISATION, intervals
 from gpureport.analysis.series.device_series import DeviceSeries, memoized, pick, remove_stretches, series_by_device
 from gpureport.analysis.series.statistics import IDLE_RATIO, memory_total
 from gpureport.columns import BoolArray, FloatArray, IntArray

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from gpureport.analysis import doubts, phrases
-from gpureport.analysis.names import CLOCK, POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, compare_with_limit, measured, rule
+from gpureport.analysis.series import CLOCK, POWER, TEMPERATURE, UTILISATION, intervals
 from gpureport.analysis.series import clock_and_power as signals
-from gpureport.analysis.series import intervals
 from gpureport.analysis.series.clock_and_power import ClockSignals, HeldClock, find_event_rows, gather_signals, median
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.statistics import rolling_mean

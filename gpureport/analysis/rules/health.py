@@ -11,9 +11,8 @@ import numpy as np
 from gpureport import columns
 from gpureport.analysis import doubts, phrases
 from gpureport.analysis.job import jobs
-from gpureport.analysis.names import CLOCK, MEMORY, POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, compare_with_limit, measured, rule
-from gpureport.analysis.series import intervals
+from gpureport.analysis.series import CLOCK, MEMORY, POWER, TEMPERATURE, UTILISATION, intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.columns import BoolArray
 from gpureport.data_quality import gap_seconds

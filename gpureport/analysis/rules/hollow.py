@@ -6,11 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from gpureport.analysis import doubts, phrases
-from gpureport.analysis.names import CORE, MEMORY, POWER, UTILISATION
 from gpureport.analysis.rulebook import KINDS, Context, Found, Limits, measured, rule
 from gpureport.analysis.rules.low_use import find_evaluations
 from gpureport.analysis.rules.waits import RECEIVED, SENT
-from gpureport.analysis.series import intervals
+from gpureport.analysis.series import CORE, MEMORY, POWER, UTILISATION, intervals
 from gpureport.analysis.series.clock_and_power import find_event_rows, read_clocks, scale_power
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import build_grid, memory_reserved, memory_total, rolling_mean

@@ -11,11 +11,11 @@ from gpureport.analysis import doubts
 from gpureport.analysis.job import events, jobs
 from gpureport.analysis.job.events import REQUESTS, JobEvents
 from gpureport.analysis.job.jobs import ACTIVE, LITTLE_WORK, NO_JOB, NO_WORK, STEPS
-from gpureport.analysis.names import CPU, MEMORY, POWER, UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.rulebook import KINDS, Context, Found, Limits, measured, rule
 from gpureport.analysis.rules.low_use import find_phases
 from gpureport.analysis.rules.rests import FEW, STRICT, Gap, Period, find_gaps, find_period
+from gpureport.analysis.series import CPU, MEMORY, POWER, UTILISATION
 from gpureport.analysis.series.clock_and_power import mean, median
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import difference, intersection, overlap_seconds, to_spans, total_seconds

@@ -8,12 +8,11 @@ import numpy as np
 from gpureport.analysis import doubts, phrases
 from gpureport.analysis.job import events
 from gpureport.analysis.job.jobs import ACTIVE, POINT_SAMPLE_SECONDS, UTILISATION_WINDOW, find_work_window
-from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, MEMORY, POWER, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, compare_with_limit, measured, rule
 from gpureport.analysis.rules import waits
 from gpureport.analysis.rules.rests import find_period
 from gpureport.analysis.rules.waits import ROWS, Parts
-from gpureport.analysis.series import intervals
+from gpureport.analysis.series import CORE, CPU, IOWAIT, JOB, MEMORY, POWER, UTILISATION, intervals
 from gpureport.analysis.series.clock_and_power import draws_working_power
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.statistics import IDLE_RATIO, build_grid, mark_low, median_over_devices, rolling_mean

@@ -9,9 +9,9 @@ import numpy as np
 
 from gpureport.analysis import doubts, phrases
 from gpureport.analysis.job import jobs, params
-from gpureport.analysis.names import CORE, CPU, MEMORY, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.rules import waits
+from gpureport.analysis.series import CORE, CPU, MEMORY, UTILISATION
 from gpureport.analysis.series.clock_and_power import median
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import NO_SPANS, contains, total_seconds, union

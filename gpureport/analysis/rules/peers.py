@@ -7,9 +7,9 @@ import numpy as np
 
 from gpureport.analysis import doubts, phrases
 from gpureport.analysis.job.jobs import POINT_SAMPLE_SECONDS
-from gpureport.analysis.names import CLOCK, POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.rules.clocks import is_hardly_reached
+from gpureport.analysis.series import CLOCK, POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.series.clock_and_power import HEAT, are_events_recorded, gather_signals
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.intervals import Spans, contains, intersection, overlap_seconds, total_seconds, union

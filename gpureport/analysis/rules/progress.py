@@ -8,11 +8,10 @@ import numpy as np
 from gpureport.analysis import doubts, phrases
 from gpureport.analysis.job import events, jobs
 from gpureport.analysis.job.events import WAITING, find_evaluations, read_points
-from gpureport.analysis.names import CLOCK, IOWAIT, MEMORY, POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.rulebook import KINDS, Context, Found, Limits, measured, rule
 from gpureport.analysis.rules.clocks import is_hardly_reached
 from gpureport.analysis.rules.peers import Change, compare_peers, find_lower, show
-from gpureport.analysis.series import intervals
+from gpureport.analysis.series import CLOCK, IOWAIT, MEMORY, POWER, TEMPERATURE, UTILISATION, intervals
 from gpureport.analysis.series.clock_and_power import CLOCKS, gather_signals, mean
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.intervals import covers

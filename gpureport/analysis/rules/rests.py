@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from gpureport.analysis.job.jobs import POINT_SAMPLE_SECONDS, UTILISATION_WINDOW, is_light_work
-from gpureport.analysis.names import CLOCK, POWER, UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.rulebook import Limits
+from gpureport.analysis.series import CLOCK, POWER, UTILISATION
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import contains, find_hysteresis_runs, intersection, to_spans, total_seconds
 from gpureport.columns import BoolArray, FloatArray, IntArray

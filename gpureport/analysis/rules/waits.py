@@ -15,9 +15,8 @@ import numpy as np
 from gpureport.analysis import doubts, phrases
 from gpureport.analysis.job.jobs import POINT_SAMPLE_SECONDS
 from gpureport.analysis.job.params import CoreCount, JobParams, read_params
-from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, UTILISATION
 from gpureport.analysis.rulebook import KINDS, Context, Found, Limits, Rule, Words, measured, rule
-from gpureport.analysis.series import intervals, statistics
+from gpureport.analysis.series import CORE, CPU, IOWAIT, JOB, UTILISATION, intervals, statistics
 from gpureport.analysis.series.clock_and_power import mean, median
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.statistics import BELOW, IDLE_RATIO, mark_low, rolling_mean

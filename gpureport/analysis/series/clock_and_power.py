@@ -6,9 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from gpureport import columns
-from gpureport.analysis.names import POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.results import ClockEventTotal, Effect
-from gpureport.analysis.series import intervals, statistics
+from gpureport.analysis.series import POWER, TEMPERATURE, UTILISATION, intervals, statistics
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS, find_gpu

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from gpureport import columns, rates
-from gpureport.analysis.names import POWER, TEMPERATURE, UTILISATION
+from gpureport.analysis.series import POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.series.intervals import Spans, contains, overlap_seconds, row_spans
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.data_quality import gap_seconds

@@ -6,9 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from gpureport.analysis.names import MEMORY, POWER, UTILISATION
 from gpureport.analysis.results import CounterReading, DeviceStatistics, MetricSummary
-from gpureport.analysis.series import intervals
+from gpureport.analysis.series import MEMORY, POWER, UTILISATION, intervals
 from gpureport.analysis.series.device_series import HIGHEST_POWER, DeviceSeries, measure_sample_extents
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval

@@ -1,8 +1,10 @@
 """Builds the content of a report and the summary line of each fold."""
 
+import shlex
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import Any
 
 from gpureport import __version__
 from gpureport.analysis import RULES
@@ -17,8 +19,9 @@ from gpureport.findings import Check, CheckOutcome, Outcome
 from gpureport.recording import Recording
 from gpureport.redaction import redact_text
 from gpureport.report.model.blocks import Block, Form, select_blocks
+from gpureport.report.model.head import Verdict
 from gpureport.report.model.report_content import ComparisonPart, FindingCard, Report
-from gpureport.report.model.shapes import Fact
+from gpureport.report.model.shapes import Fact, build_table
 from gpureport.report.runs import gpu_time, over_time, report_run
 from gpureport.report.runs.report_run import ReportRun, build_subtitle, name_chain
 from gpureport.report.sections import reference, signal_history, time_spent
@@ -175,3 +178,37 @@ def build_fold_lines(report: Report) -> tuple[Fact, ...]:
         "Method": "how the figures were computed, and what the words mean",
     }
     return tuple(Fact(name=name, text=text) for name, text in lines.items() if text)
+
+
+def add_decision(content: Report, trial: dict[str, Any], advice: tuple[str, list[str]] | None) -> Report:
+    """Put the decision of a trial first, and list what was advised before, what was tried, and what came of it."""
+    line, notes = advice or ("", [])
+    suggested, advised, rows = shlex.split(line), set[tuple[str, str]](), list[list[str]]()
+    end = suggested.index("--") if line else 0
+    values = dict(each.split("=", 1) for each in suggested[5:end:2])
+    for ours, theirs in zip(trial["plan"]["command"], suggested[end + 1 :], strict=False):
+        # the trial may have its own name for an option
+        own, name = (each.rpartition("{")[2].removesuffix("}") for each in (ours, theirs))
+        advised |= {(own if ours.endswith("}") else name, each) for each in values.get(name, "").split(",")[1:]}
+    for changed, (label, *cells) in trial["rows"]:
+        rows.append([label, "advised" if changed & advised else "not advised" if changed and advice else "", *cells])
+        advised -= changed
+    rows += [["=".join(pair), "advised", "0", "", "", "not tried"] for pair in sorted(advised)]
+    columns = ("Setting", "Advice", "Runs", "Time per run" if trial["unit"] == "s" else "Speed", "Change", "Outcome")
+    note = "Advice is on the first run of the setting in use today, and changes are against this setting."
+    table = build_table(columns, rows, note, in_words=("Advice", "Outcome"))
+    tried = Block(forms=Form.ALL | Form.PAPER, part="bars", title="Advised, tried, outcome", table=table)
+    before = ("(hidden_secrets)", "(quality_unknown)")
+    facts = [Fact(name="Advice", text=each) for each in notes if not each.endswith(before)]
+    whole, part = content.verdict, content.comparison
+    said = "The decision compares settings within each round. Whole steps are compared here: "
+    details = (said + display.lower_first(whole.sentence) if part else whole.sentence, *whole.details)
+    return replace(
+        content,
+        # doubts are about whole steps
+        verdict=Verdict(sentence=trial["headline"], details=details, notes=whole.notes),
+        steps=content.steps or table,
+        comparison=part and replace(part, study=(tried, Block(forms=Form.LONG | Form.PAPER, facts=facts), *part.study)),
+        # a chosen setting needs no further measurements
+        actions=tuple(each for each in content.actions if each.finding or each.is_trial or not trial["chosen"]),
+    )

@@ -5,9 +5,9 @@ from math import fsum, isfinite
 from typing import NamedTuple
 
 from gpureport.analysis.account.gpu_time import OUTSIDE
-from gpureport.analysis.names import UTILISATION
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rules.low_use import BELOW
+from gpureport.analysis.series import UTILISATION
 from gpureport.comparison import gains
 from gpureport.comparison.chain import Comparison, find_work_contradiction
 from gpureport.comparison.figures import COST_PER_WORK, TRAINING_RATE, WORK_RATE
