@@ -39,7 +39,11 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     )
     missing = answers.merge_not_judged(not_judged, context)
     known = choose.gather_facts(run, statistics, findings, {entry.kind for entry in missing})
-    linked = answers.link_findings(sorted(findings, key=_sort_key), context.whole, [gpu.id for gpu in run.gpus])
+    linked = answers.link_findings(
+        sorted(findings, key=_sort_key),
+        context.whole,
+        [gpu.id for gpu in run.gpus],
+    )
     judged = replace(context, earlier_findings=tuple(findings))
     known_caveats = list(answers.list_caveats(context))
     kinds = {kind for rule in rules for kind in rule.kinds}

@@ -318,7 +318,11 @@ def _fit_step(name: str, facts: RunFacts) -> AdvisedStep | None:
     if (step.frameworks and facts.framework not in step.frameworks) or False in held.values() or step.is_taken(facts):
         return None
     unknown = tuple(words for words, holds in held.items() if holds is None)
-    return AdvisedStep(name=name, unknown=unknown, suggestion=_suggest_workers(facts) if name == _WORKERS else "")
+    return AdvisedStep(
+        name=name,
+        unknown=unknown,
+        suggestion=_suggest_workers(facts) if name == _WORKERS else "",
+    )
 
 
 def write_recommendation(finding: Finding, known: RunFacts) -> str:

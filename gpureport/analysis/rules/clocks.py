@@ -172,7 +172,13 @@ def _tell_slowdown(context: Context, limits: Limits, series: DeviceSeries, kind:
     source = s.temperature_limit_source
     limit = Threshold(value=s.temperature_limit, unit="Cel", provenance=Provenance.VENDOR, source=source)
     watts = signals.mean(s.power[rows & is_heat & ~np.isnan(s.power)])
-    clock = limits.compare(CLOCK, f"mean, of {description}", ratio, "<", "clock_drop" if is_heat else "hw_drop")
+    clock = limits.compare(
+        CLOCK,
+        f"mean, of {description}",
+        ratio,
+        "<",
+        "clock_drop" if is_heat else "hw_drop",
+    )
     samples = series.count_readings(UTILISATION, rows)
     whole = max(context.job.seconds, 1e-6)
     is_grave = not is_heat or (lost or 0.0) / whole >= limits.problem or seconds / whole >= limits.lasting

@@ -116,7 +116,13 @@ def _compute_low_use(context: Context, limits: Limits) -> LowUse:
         recurring = find_phases(context, name)
         if recurring and (intervals.overlap_seconds(stretches[:, 0], stretches[:, 1], recurring.spans) > 0).all():
             phases, found[name] = recurring, recurring.spans
-    return LowUse(found, float(np.nanmin(mean[inside], initial=1.0)), seconds if is_short else over, is_short, phases)
+    return LowUse(
+        found,
+        float(np.nanmin(mean[inside], initial=1.0)),
+        seconds if is_short else over,
+        is_short,
+        phases,
+    )
 
 
 def _explain_too_short(kind: str, context: Context, limits: Limits) -> Iterator[NotJudged]:
@@ -153,7 +159,12 @@ def underutilised(context: Context, limits: Limits) -> Found:
     is_brief = low.is_short_job and max(map(intervals.total_seconds, spans.values())) < shortest
     unknown = [what for name, what in _OPEN.items() if name not in levels or (is_brief and name == CORE)]
     cores = next(filter(None, (waits.count_host_cores(context, host) for host in hosts)), None)
-    parts = _list_parts(low, limits, _find_requests(context, spans), Confidence.LOW if unknown else Confidence.MEDIUM)
+    parts = _list_parts(
+        low,
+        limits,
+        _find_requests(context, spans),
+        Confidence.LOW if unknown else Confidence.MEDIUM,
+    )
     parts["shown"] += [measured(name, "mean", level) for name, level in levels.items()] + [waits.show_cores(cores)]
     watched = {what: what not in unknown for what in _OPEN.values()}
     parts |= {"words": {"cores": waits.say_cores(cores), **watched}, "case": " or ".join(unknown)}

@@ -191,7 +191,11 @@ def compare_peers(context: Context, block: float, readings: float) -> tuple[Peer
 def _find_usual(table: FloatArray) -> FloatArray:
     known = np.count_nonzero(~np.isnan(table), axis=0)
     middle = np.where(known == _PAIR, 1, known // 2).clip(0, len(table) - 1)
-    return np.where(known >= _PAIR, np.take_along_axis(np.sort(table, axis=0), middle[np.newaxis], axis=0)[0], np.nan)
+    return np.where(
+        known >= _PAIR,
+        np.take_along_axis(np.sort(table, axis=0), middle[np.newaxis], axis=0)[0],
+        np.nan,
+    )
 
 
 def find_lower(peers: Peers, metric: str, least: float, limits: Limits) -> dict[str, Change]:

@@ -102,7 +102,13 @@ def cpu_bound(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
 
     def describe(spans: intervals.Spans) -> Parts:
         busy, job, cores = (lane.median(metric, spans) for metric in (CPU, JOB, CORES))
-        own = limits.compare("the job's share of the CPU load", "median", job / (busy * cores or np.nan), "<", "own")
+        own = limits.compare(
+            "the job's share of the CPU load",
+            "median",
+            job / (busy * cores or np.nan),
+            "<",
+            "own",
+        )
         shown = [limits.compare(CPU, "median", busy, ">=", "cpu"), *([own] if own.meets_limit else [])]
         count = count_host_cores(context, lane.source)
         return {

@@ -177,7 +177,11 @@ def compute_loss(series: DeviceSeries, held: HeldClock, slowed: FloatArray) -> F
         shortfall = np.where(held.lowered, shortfall, median(shortfall[held.lowered & signals.busy]))
     if np.isnan(reference) or (rows.any() and np.isnan(shortfall[rows]).all()):
         return None
-    return np.where(rows & ~np.isnan(shortfall), held.share * np.fmin(shortfall, series.values(UTILISATION)), 0.0)
+    return np.where(
+        rows & ~np.isnan(shortfall),
+        held.share * np.fmin(shortfall, series.values(UTILISATION)),
+        0.0,
+    )
 
 
 @memoized

@@ -31,7 +31,11 @@ def escape(text: str) -> str:
 
 
 def render(report: Report) -> str:
-    return write_blocks(list_blocks(report), report.version, " ".join(build_report_command(report.method.command)))
+    return write_blocks(
+        list_blocks(report),
+        report.version,
+        " ".join(build_report_command(report.method.command)),
+    )
 
 
 def write_blocks(blocks: Iterable[Block], version: str, command: str) -> str:

@@ -75,10 +75,19 @@ def _draw_legend(spent: TimeSpent) -> str:
     for at, each in enumerate(spent.legend):
         wide = 40 + 6.5 * len(each.label)
         x, y = (0.0, y + 18) if x + wide > _ROOM else (x, y)
-        swatch = draw_swatch(each.key, each.label, f"legend{at}").replace("<svg", f'<svg x="{x:g}" y="{y + 3:g}"', 1)
+        swatch = draw_swatch(each.key, each.label, f"legend{at}").replace(
+            "<svg",
+            f'<svg x="{x:g}" y="{y + 3:g}"',
+            1,
+        )
         body += [swatch, text(x + 21, y + 12, each.label, size=10.5)]
         x += wide
-    return write_document(body, width=_ROOM, height=y + 18, label=", ".join(each.label for each in spent.legend))
+    return write_document(
+        body,
+        width=_ROOM,
+        height=y + 18,
+        label=", ".join(each.label for each in spent.legend),
+    )
 
 
 def _list_marks(report: Report, place: int, run: Timeline) -> list[str]:

@@ -132,7 +132,11 @@ def build_history(
         spans=() if sum(last - first for first, last in spans) > _WHOLE * run.seconds else spans,
         kind=kind,
     )
-    panels = _build_panels(view, is_cropped=is_cropped, is_bad=bool(kind) and findings[0].severity is not Severity.INFO)
+    panels = _build_panels(
+        view,
+        is_cropped=is_cropped,
+        is_bad=bool(kind) and findings[0].severity is not Severity.INFO,
+    )
     if not panels:
         return None
     shaded, said = "", []

@@ -222,7 +222,11 @@ def _describe(found: Found, name: str, *, now: bool) -> str:
     if name in _WORKED_OUT:
         return _WORKED_OUT[name](found)
     if name in {"why", "busy"}:
-        return fill_words(found, find_words(found, "why") if name == "why" else "[{mean} busy|little used]", now=now)
+        return fill_words(
+            found,
+            find_words(found, "why") if name == "why" else "[{mean} busy|little used]",
+            now=now,
+        )
     values, unit = _list_values(found, name)
     if name == "length" and (not values or (now and not _count_jobs(found))):
         values, unit = [found.seconds], "s"

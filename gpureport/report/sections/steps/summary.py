@@ -206,8 +206,18 @@ def _build_use_tile(figures: Figures, last: Step) -> Tile:
     if delta is not None and delta.difference is not None:
         # show the values over the same time as the change
         ends = delta.before, delta.after
-    context = say("tile.no_work", settled=delta and delta.window == "steady", mixed=last.value(measured.PER_WORK))
-    return _set_tile(name_figure(UTILISATION), ends, display.percent_formatter(ends), build_change(delta), context)
+    context = say(
+        "tile.no_work",
+        settled=delta and delta.window == "steady",
+        mixed=last.value(measured.PER_WORK),
+    )
+    return _set_tile(
+        name_figure(UTILISATION),
+        ends,
+        display.percent_formatter(ends),
+        build_change(delta),
+        context,
+    )
 
 
 def build_step_table(comparison: Comparison) -> Table:
