@@ -9,9 +9,9 @@ import csv
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain
+from itertools import starmap
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +22,6 @@ import pyarrow as pa
 from gpureport.columns import FloatArray
 from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
-from gpureport.importers import source_text, tracker_series
 from gpureport.importers.account import NOT_SELECTED, TORN
 from gpureport.importers.clock import load_zone, parse_time, to_utc
 from gpureport.importers.columns import extra_name
@@ -30,14 +29,23 @@ from gpureport.importers.headings import parse_number
 from gpureport.importers.mlflow.stores import LocalStore, find_experiments
 from gpureport.importers.protocol import ReadOptions, RunInfo, Selection, Tracked, Tracker, describe_devices
 from gpureport.importers.read_only_sqlite import holds_tables, open_database
+from gpureport.importers.source_text import RawFile, Text, head, head_text
 from gpureport.importers.sources import list_files, list_in_folder, take_stream
+from gpureport.importers.tracker_series import (
+    Series,
+    build_device_table,
+    build_tracked,
+    list_rejected,
+    make_series,
+    place_on_ticks,
+)
 from gpureport.names import BY_COLUMN
 from gpureport.parsing import FIRST_MICROSECOND, MOST_GPUS, MOST_RECORD_BYTES
 from gpureport.recording import HOST, Device
 from gpureport.regular_files import walk_folder
 
 _TABLES = ("metrics", "system_metrics")
-_GPU = re.compile(r"gpu/([0-9]{1,4})/(.+)")
+_DEVICE = re.compile(r"(?:gpu/([0-9]{1,4})/|(?!gpu/))(.+)", re.DOTALL)
 _COLUMNS = {
     "utilization": ("gpu_utilization_ratio", 0.01),
     "memory_utilization": ("gpu_memory_controller_ratio", 0.01),
@@ -74,9 +82,8 @@ _RUNS = """
 
 def _read_numbers(text: Any) -> dict[str, float] | None:
     with suppress(ValueError, TypeError, AttributeError, RecursionError, OverflowError):
-        found = json.loads(text).items()
-        known = ("NaN", "Infinity", "-Infinity")
-        return {key: float(one) for key, one in found if isinstance(one, int | float) or one in known}
+        found, words = json.loads(text).items(), ("NaN", "Infinity", "-Infinity")
+        return {key: float(one) for key, one in found if isinstance(one, int | float) or one in words}
     return None
 
 
@@ -90,22 +97,19 @@ class TrackioStore(LocalStore):
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         find_experiments(self.where, {self.path.stem: self.path.stem}, experiment)
-        found = []
-        for key, name, began, system in self.query(_RUNS):
-            names = _read_numbers(system) or {}
-            devices = {match and match[1] for each in names if (match := _GPU.match(each)) or each[:4] != "gpu/"}
-            info = RunInfo(
+        return [
+            RunInfo(
                 id=str(key),
                 key=f"{self.path.stem}/{key}",
                 name=str(name),
                 status="status not recorded",
                 started=(parse_time(str(began)) or [None])[0],
-                hardware=describe_devices(devices),
+                hardware=describe_devices({gpu[1] for gpu in map(_DEVICE.match, _read_numbers(system) or ()) if gpu}),
             )
-            found.append(info)
-        return found
+            for key, name, began, system in self.query(_RUNS)
+        ]
 
-    def points(self, table: str, run_id: str, counts: Counter[str]) -> dict[str, tracker_series.Series]:
+    def points(self, table: str, run_id: str, counts: Counter[str]) -> dict[str, Series]:
         step = "step" if table == "metrics" else "0"
         found = defaultdict[str, list[tuple[int, float, int]]](list)
         for at, number, text in self.query(f"select timestamp, {step}, metrics from {table} where RUN = ?", run_id):  # noqa: S608
@@ -115,7 +119,7 @@ class TrackioStore(LocalStore):
                 continue
             for name, value in content.items():
                 found[name].append((time[0], value, number))
-        return {name: tracker_series.make_series(sorted(own, key=itemgetter(0, 2))) for name, own in found.items()}
+        return {name: make_series(sorted(own, key=itemgetter(0, 2))) for name, own in found.items()}
 
     def config(self, run_id: str) -> dict[str, Any]:
         with suppress(SourceError, ValueError, TypeError, RecursionError):
@@ -125,18 +129,19 @@ class TrackioStore(LocalStore):
 
 
 def _build_devices(
-    points: Mapping[str, tracker_series.Series], gpus: tuple[int, ...] | None, counts: Counter[str]
+    points: Mapping[str, Series], gpus: tuple[int, ...] | None, counts: Counter[str]
 ) -> dict[Device, pa.Table]:
-    ticks, read = tracker_series.place_on_ticks([*points.values()])
+    ticks, read = place_on_ticks([*points.values()])
     values: dict[int | None, dict[str, FloatArray]] = defaultdict(dict)
     for (key, own), row in zip(points.items(), read, strict=True):
-        match = _GPU.fullmatch(key)
-        gpu, what = (int(match[1]), match[2]) if match else (None, re.sub("cpu/[0-9]+/", "busiest/", key))
-        if what.startswith("gpu/") or (gpu is not None and gpus is not None and gpu not in gpus):
+        match = _DEVICE.fullmatch(key)
+        gpu = int(match[1]) if match and match[1] else None
+        if match is None or not (gpu is None or gpus is None or gpu in gpus):
             # sums and means over GPUs add no information
             counts[NOT_SELECTED if match else "noise"] += len(own.times)
             continue
         counts["kept"] += len(own.times)
+        what = re.sub("^cpu/[0-9]+/", "busiest/", match[2])
         column, factor = _COLUMNS.get(what, (extra_name(what), 1.0))
         values[gpu][column] = np.fmax(row * factor, values[gpu].get(column, np.nan))
     series = {}
@@ -150,7 +155,7 @@ def _build_devices(
             power_limit_watts=None if limit is None else float(np.nanmin(limit)),
         )
         if known:
-            series[device] = tracker_series.build_device_table(device.id, ticks, known)
+            series[device] = build_device_table(device.id, ticks, known)
     return series
 
 
@@ -158,18 +163,17 @@ def _record(store: TrackioStore, info: RunInfo, selection: Selection, options: R
     counts: Counter[str] = Counter()
     series = _build_devices(store.points("system_metrics", info.id, counts), options.gpus, counts)
     metrics, config = store.points("metrics", info.id, counts), store.config(info.id)
-    quality = Quality(
-        lines=counts.total(),
-        rows_kept=counts["kept"],
-        noise=counts["noise"],
-        rejected=tracker_series.list_rejected({why: counts[why] for why in (TORN, NOT_SELECTED)}),
-    )
-    return tracker_series.build_tracked(
+    return build_tracked(
         f"trackio:{store.where}#{info.id}",
         series,
         metrics,
         name=info.name,
-        quality=quality,
+        quality=Quality(
+            lines=counts.total(),
+            rows_kept=counts["kept"],
+            noise=counts["noise"],
+            rejected=list_rejected({why: counts[why] for why in (TORN, NOT_SELECTED)}),
+        ),
         throughput=selection.throughput,
         state=(counts, sorted(config.items())),
         params=tuple((key, str(value)) for key, value in config.items() if not key.startswith("_")),
@@ -186,11 +190,7 @@ TRACKIO = Tracker(
 )
 
 
-_SLURM, _TABLE = "JobID|", re.compile(r"(?:task_name,)?timestamp,project_name,run_id,|JobID\|.*TRESUsageIn")
-_SUMMED = ("duration", "gpu_energy", "ram_energy", "cpu_energy", "emissions")
-_LONGER = 1.1
-"""Maximum ratio of the time in which the memory used its energy to the stated duration; both are usually equal."""
-_NOTE = "The table contains one mean for the whole run, which is shown at the run's start and end."
+_TABLE = re.compile(r"(?:task_name,)?timestamp,project_name,run_id,|JobID\|.*TRESUsageIn")
 _LONGEST = 1e9
 Cells = Mapping[str, str]
 
@@ -211,19 +211,13 @@ class _Row(NamedTuple):
 
 
 class Table(LocalStore):
-    def __init__(self, where: str) -> None:
+    def __init__(self, where: str, *_: object) -> None:
         super().__init__(take_stream(where) or Path(where), where)
         self.rows: dict[str, _Row] = {}
         for path in _find_tables(self.path) or [self.path]:
-            # another table may contain what this one lacks
-            self.rows |= {
-                key: row for key, row in _read_table(path, where).items() if not (row.lacks and key in self.rows)
-            }
-        again = Counter(row.id for row in self.rows.values())
-        self.rows = {
-            key: row._replace(id=f"{row.id}@{row.start[0] // 1_000_000}") if again[row.id] > 1 and row.start else row
-            for key, row in self.rows.items()
-        }
+            for key, row in _read_table(path, where).items():
+                # another table may contain what this one lacks
+                self.rows[key] = self.rows.get(key, row) if row.lacks else row
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         return [
@@ -244,26 +238,31 @@ class Table(LocalStore):
 
 def _find_tables(path: Path) -> list[Path]:
     """Return a table, or the tables in a folder unless it also contains GPU logs."""
-    folders = sorted(folder for folder, *_ in walk_folder(path)) if path.is_dir() else []
-    if any(any(list_in_folder(folder, "gpu")) for folder in folders):
+    folders = [folder for folder, *_ in walk_folder(path)]
+    if any(log for folder in folders for log in list_in_folder(folder, "gpu")):
         return []
-    files = (file for file in chain([path], *map(list_files, folders)) if file.is_file())
-    heads = {file: source_text.head_text(source_text.head(source_text.RawFile(file), 4096)) for file in files}
-    return [file for file, head in heads.items() if _TABLE.match(head)]
+    files = sorted(file for folder in folders for file in list_files(folder)) or filter(Path.is_file, [path])
+    return [file for file in files if _TABLE.match(head_text(head(RawFile(file), 4096)))]
 
 
 def _read_table(path: Path, where: str) -> dict[str, _Row]:
-    file = source_text.RawFile(path)
-    if not path.is_file() or file.size > MOST_RECORD_BYTES:
+    if not path.is_file() or path.stat().st_size > MOST_RECORD_BYTES:
         what = f"not a file, or larger than {MOST_RECORD_BYTES >> 30} GiB"
         raise SourceError(where, what, "check the path", code="cannot_read")
-    of_jobs = source_text.head(file.again(), len(_SLURM)) == _SLURM.encode()
+    lines = [line for line in Text(RawFile(path)) if not line.isspace()]
+    of_jobs = "".join(lines[:1]).startswith("JobID|")
     # sacct does not quote cells, but a job name may contain a quotation mark
     form: dict[str, Any] = {"delimiter": "|", "quoting": csv.QUOTE_NONE} if of_jobs else {}
-    lines = (line for line in source_text.Text(file) if not line.isspace())
+    attempts, runs = Counter[str](), defaultdict[str, list[Cells]](list)
     try:
-        cells = list(csv.DictReader(lines, restkey="", restval="", **form))
-        return {f"{row.id} {row.start}": row for row in _read_jobs(cells)} if of_jobs else _read_emissions(cells)
+        for cells in csv.DictReader(lines, None, "", "", **form):
+            run = cells["JobID"].partition(".")[0] if of_jobs else cells["run_id"]
+            # a requeued job has separate rows for each attempt
+            attempts[run] += of_jobs and run == cells["JobID"]
+            runs[f"{run}@{attempts[run]}" if attempts[run] > 1 else run].append(cells)
+        if of_jobs:
+            return {f"{row.id} {row.start}": row for row in starmap(_read_job, runs.items())}
+        return {run: _read_run(run, rows) for run, rows in runs.items()}
     except (csv.Error, KeyError) as error:
         what = f"{path.name} is damaged, or not a table of this kind ({error})"
         raise SourceError(where, what, "check it", code="cannot_read") from error
@@ -275,20 +274,21 @@ def _record_row(store: Table, info: RunInfo, selection: Selection, options: Read
         raise SourceError(locator, row.lacks, "choose another run; --list shows all runs", code="no_metrics")
     start, is_utc = row.start or (0, False)
     times = np.array([start, start + round(row.seconds * 1e6)])
-    if options.tz and row.start and not is_utc:
-        times = to_utc(times, load_zone(options.tz))
-    gpus = [gpu for gpu in range(row.gpus) if options.gpus is None or gpu in options.gpus]
+    times = to_utc(times, load_zone(options.tz)) if options.tz and row.start and not is_utc else times
     means = {name: np.full(2, value) for name, value in row.means.items()}
-    count = 2 * len(gpus)
-    return tracker_series.build_tracked(
+    series = {
+        Device(id=f"gpu:{n}", index=n, model=row.model): build_device_table(f"gpu:{n}", times, means)
+        for n in range(row.gpus)
+        if options.gpus is None or n in options.gpus
+    }
+    note = "The table contains one mean for the whole run, which is shown at the run's start and end."
+    count = 2 * len(series)
+    return build_tracked(
         locator,
-        {
-            Device(id=f"gpu:{n}", index=n, model=row.model): tracker_series.build_device_table(f"gpu:{n}", times, means)
-            for n in gpus
-        },
+        series,
         {},
         name=row.name,
-        quality=Quality(lines=count, rows_kept=count, synthetic_time=row.start is None, notes=(_NOTE,)),
+        quality=Quality(lines=count, rows_kept=count, synthetic_time=row.start is None, notes=(note,)),
         throughput=selection.throughput,
         tags=tuple(row.tags.items()),
         state=row,
@@ -298,99 +298,74 @@ def _record_row(store: Table, info: RunInfo, selection: Selection, options: Read
     )
 
 
-ACCOUNTING = Tracker(
-    kind="accounting",
-    title="accounting table",
-    holds=_find_tables,
-    open=lambda path, *_: Table(path),
-    record=_record_row,
-)
+ACCOUNTING = Tracker(kind="accounting", title="accounting table", holds=_find_tables, open=Table, record=_record_row)
 
 
-def _read_jobs(table: Iterable[Cells]) -> Iterator[_Row]:
-    """Yield each Slurm job with the mean use of its GPUs.
+def _read_job(job: str, rows: Sequence[Cells]) -> _Row:
+    """Return a Slurm job with the mean use of its GPUs.
 
     Slurm reports the use of a job step as the sum over its GPUs, averaged over its tasks; a batch script is one task.
     If Slurm cannot read a GPU, it reports 0 for both use and memory, which does not mean that the GPU was idle.
     """
-    jobs: list[tuple[str, list[Cells]]] = []
-    for cells in table:
-        job, _, part = cells["JobID"].partition(".")
-        if not part or not jobs or jobs[-1][0] != job:
-            # a requeued job has separate rows for each attempt
-            jobs.append((job, []))
-        jobs[-1][1].append(cells)
-    for job, rows in jobs:
-        own, *steps = rows
-        gpus, seconds, used, seen = int(_count(own, "AllocTRES", "gpu")), _read_seconds(own), 0.0, 0
-        for step in steps:
-            name = step["JobID"].rpartition(".")[2]
-            tasks = parse_number(step.get("NTasks"))
-            use, memory = (_count(step, "TRESUsageInAve", part) for part in ("gpuutil", "gpumem"))
-            if name != "extern" and use + memory > 0:
-                used += use / 100 * (tasks or (1 if name == "batch" else np.nan)) * _read_seconds(step)
-                seen = max(seen, int(_count(step, "AllocTRES", "gpu")) or gpus)
-        mean = used / (gpus * seconds) if 0 < gpus <= min(seen, MOST_GPUS) and seconds else np.nan
-        # for example, `CANCELLED by 1000`
-        state = own.get("State", "").partition(" by ")[0]
-        faults = {
-            "still running": state in {"RUNNING", "SUSPENDED", "COMPLETING", "RESIZING", "STOPPED"},
-            "not started": not seconds,
-            "without a GPU": not gpus,
-            "without rows for its steps (run sacct without -X)": not steps,
-            "without usage data for all its GPUs": not 0 <= mean <= 1.01,  # noqa: PLR2004 - rounding; NaN is not either
-        }
-        lacks = next((fault for fault, holds in faults.items() if holds), "")
-        tags = {BY_COLUMN[key.lower()].name: text for key, text in own.items() if text and key.lower() in BY_COLUMN}
-        model = re.search(r"gres/gpu:([^=,]+)=", own.get("AllocTRES", ""))
-        name = f"{own.get('JobName') or 'job'}-{job}"
-        start = parse_time(own.get("Start", ""))
-        means = {} if lacks else {"gpu_utilization_ratio": min(mean, 1.0)}
-        tags, status = tags | {"job_state": state}, state or "state not recorded"
-        yield _Row(job, name, start, seconds, gpus, model and model[1], means, tags, status, lacks)
+    own, *steps = rows
+    gpus, seconds, used, seen = int(_count(own, "AllocTRES", "gpu")), _read_seconds(own), 0.0, 0
+    for step in (step for step in steps if not step["JobID"].endswith(".extern")):
+        use, memory = (_count(step, "TRESUsageInAve", part) for part in ("gpuutil", "gpumem"))
+        if use + memory > 0:
+            tasks = _add([step], "NTasks") or (1 if step["JobID"].endswith(".batch") else np.nan)
+            used += use / 100 * tasks * _read_seconds(step)
+            seen = max(seen, int(_count(step, "AllocTRES", "gpu")) or gpus)
+    mean = used / (gpus * seconds) if 0 < gpus <= min(seen, MOST_GPUS) and seconds else np.nan
+    # for example, `CANCELLED by 1000`
+    state = own.get("State", "").partition(" by ")[0]
+    faults = {
+        "still running": state in {"RUNNING", "SUSPENDED", "COMPLETING", "RESIZING", "STOPPED"},
+        "not started": not seconds,
+        "without a GPU": not gpus,
+        "without rows for its steps (run sacct without -X)": not steps,
+        "without usage data for all its GPUs": not 0 <= mean / 1.01 <= 1,  # rounding; NaN is not either
+    }
+    lacks = next((fault for fault, holds in faults.items() if holds), "")
+    means = {} if lacks else {"gpu_utilization_ratio": min(mean, 1.0)}
+    tags = {BY_COLUMN[key.lower()].name: text for key, text in own.items() if text and key.lower() in BY_COLUMN}
+    tags["job_state"], start = state, parse_time(own.get("Start", ""))
+    model = re.search(r"gres/gpu:([^=,]+)=", own.get("AllocTRES", ""))
+    name, status = f"{own.get('JobName') or 'job'}-{job}", state or "state not recorded"
+    return _Row(job, name, start, seconds, gpus, model and model[1], means, tags, status, lacks)
 
 
-def _read_emissions(table: Iterable[Cells]) -> dict[str, _Row]:
-    """Return each run of CodeCarbon, whose rows are its tasks, or contain everything since it began."""
-    runs = defaultdict[str, dict[str, str]](dict)
-    for cells in table:
-        before, is_task = runs[cells["run_id"]], "task_name" in cells
-        sums = {name: str(_read_cell(before, name) + _read_cell(cells, name)) for name in _SUMMED if is_task}
-        runs[cells["run_id"]] = {**cells, **sums}
-    return {run: _read_run(run, cells) for run, cells in runs.items()}
-
-
-def _read_run(run: str, cells: Cells) -> _Row:
-    project, ended = cells["project_name"] or "run", parse_time(cells["timestamp"])
-    seconds, gpus, use = (_read_cell(cells, name) for name in ("duration", "gpu_count", "gpu_utilization_percent"))
+def _read_run(run: str, rows: Sequence[Cells]) -> _Row:
+    """Return a run of CodeCarbon, whose rows are its tasks, or contain everything since it began."""
+    last, is_task = rows[-1:], "task_name" in rows[0]
+    rows, own = rows if is_task else last, last[0]
+    seconds, gpus = _add(rows, "duration"), int(_add(last, "gpu_count"))
     # energy includes the overhead of the data centre
-    energy, memory = (_read_cell(cells, name) / (_read_cell(cells, "pue") or 1.0) for name in _SUMMED[1:3])
+    energy, memory = (_add(rows, name) / (_add(last, "pue") or 1.0) for name in ("gpu_energy", "ram_energy"))
     if not (1 <= gpus <= MOST_GPUS and 0 < seconds <= _LONGEST and 0 < energy <= _LONGEST):
         return _Row(run, run, lacks="without the energy of its GPUs" if gpus else "without a GPU")
-    is_task = "task_name" in cells
-    # each task restarts the duration, but not the energy; the power of the memory is constant
-    if not is_task and memory * 3.6e6 > _LONGER * seconds * _read_cell(cells, "ram_power") > 0:
+    # each task restarts the duration, but not the energy; the power of the memory is constant (within 10%)
+    if not is_task and memory * 3.6e6 > 1.1 * seconds * _add(last, "ram_power") > 0:
         return _Row(run, run, lacks="with the duration of its last task only (give CodeCarbon's table of tasks)")
-    means = {"gpu_power_watts": energy * 3.6e6 / seconds / int(gpus)}
-    means |= {"gpu_utilization_ratio": use / 100} if 0 < use <= 100 and not is_task else {}  # noqa: PLR2004 - per cent
+    use, means = _add(last, "gpu_utilization_percent") / 100, {"gpu_power_watts": energy * 3.6e6 / seconds / gpus}
+    means |= {"gpu_utilization_ratio": use} if 0 < use <= 1 and not is_task else {}
     # a list of several models does not identify the model of one GPU
-    model = re.fullmatch(r"\d+ x ((?:(?!\d x ).)+)", cells.get("gpu_model", ""))
+    model = re.fullmatch(r"\d+ x ((?:(?!\d x ).)+)", own.get("gpu_model", ""))
+    project, end = own["project_name"] or "run", parse_time(own["timestamp"])
     units = {"cpu_energy": "kWh", "ram_energy": "kWh", "emissions": "kg CO2e"}
-    tags = {"project": project} | {name: f"{cells[name]} {unit}" for name, unit in units.items() if cells.get(name)}
-    start = None if ended is None else (max(ended[0] - round(seconds * 1e6), FIRST_MICROSECOND), ended[1])
-    return _Row(run, f"{project}-{run[:8]}", start, seconds, int(gpus), model and model[1], means, tags)
+    tags = {name: f"{total} {unit}" for name, unit in units.items() if (total := _add(rows, name))}
+    start = end and (max(end[0] - round(seconds * 1e6), FIRST_MICROSECOND), end[1])
+    tags, name = {"project": project, **tags}, f"{project}-{run[:8]}"
+    return _Row(run, name, start, seconds, gpus, model and model[1], means, tags)
 
 
-def _read_cell(cells: Cells, name: str) -> float:
-    return parse_number(cells.get(name)) or 0.0
+def _add(rows: Iterable[Cells], name: str) -> float:
+    return sum(parse_number(cells.get(name)) or 0.0 for cells in rows)
 
 
 def _count(cells: Cells, column: str, name: str) -> float:
-    found = re.search(rf"(?:^|,)gres/{name}=(\d{{1,15}})(?:,|$)", cells.get(column, ""))
-    return float(found[1]) if found else 0.0
+    return sum(map(float, re.findall(rf"(?:^|,)gres/{name}=(\d{{1,15}})(?:,|$)", cells.get(column, ""))))
 
 
 def _read_seconds(cells: Cells) -> float:
     found = re.fullmatch(r"(?:(\d{1,4})-)?(?:(\d\d):)?(\d\d):(\d\d)", cells.get("Elapsed", ""), re.ASCII)
-    days, hours, minutes, seconds = (int(part or 0) for part in found.groups()) if found else (0, 0, 0, 0)
-    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+    return float(np.dot([86400, 3600, 60, 1], [int(part or 0) for part in found.groups()])) if found else 0.0
