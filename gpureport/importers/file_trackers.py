@@ -218,6 +218,10 @@ class Table(LocalStore):
             for key, row in _read_table(path, where).items():
                 # another table may contain what this one lacks
                 self.rows[key] = self.rows.get(key, row) if row.lacks else row
+        again = Counter(row.id for row in self.rows.values())
+        for key, row in self.rows.items():
+            if again[row.id] > 1 and row.start:
+                self.rows[key] = row._replace(id=f"{row.id}@{row.start[0] // 1_000_000}")
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         return [
