@@ -46,6 +46,10 @@ def test_a_fleet_and_a_table_that_is_no_log(gpureport: Program, tmp_path: Path) 
     (jobs / "sacct.txt").write_bytes((SAMPLES / "sacct.txt").read_bytes())
     done = gpureport("fleet", "jobs/sacct.txt")
     assert ("59% of 205 GPU-hours lost" in done.out, "all its GPUs: old-18201181)\n" in done.err) == (True, True)
+    (jobs / "november.txt").write_text((SAMPLES / "sacct.txt").read_text().replace("-10-", "-11-"))
+    # attempts of a job in several tables are different runs
+    assert gpureport("ingest", "accounting:jobs").out.count("Stored train") == 2
+    (jobs / "november.txt").unlink()
     for source, words in ((jobs, f"give {jobs / 'sacct.txt'}"), (f"accounting:{__file__}", "a table of")):
         refused = gpureport("analyze", str(source))
         assert (refused.code, refused.out, words in refused.err) == (3, "", True)
