@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path, PurePath
 from typing import Any
 
-from gpureport.number_format import format_duration, format_gpu_time
+from gpureport.number_format import format_duration, format_gpu_time, format_number
 from gpureport.parsing import parse_json
 from gpureport.places import Place
 from gpureport.recorder.job_params import find_settings
@@ -52,16 +52,17 @@ def describe(decision: dict[str, Any]) -> str:
 
 
 def list_cells(each: dict[str, Any], unit: str, *, is_base: bool) -> list[str]:
-    verdict = "lower quality" if each["quality_fell"] else "in use today" if is_base else each["verdict"]
-    left = f", left after round {each['dropped_after']}" if each["dropped_after"] else ""
-    words = (each["failure"] or verdict).replace("_", " ") + left
+    verdict = "in use today" if is_base else each["verdict"]
+    if each["quality"]:
+        verdict = "lower quality" if each["quality"]["target"] is None else "misses target"
+    left = f", dropped after round {each['dropped_after']}" if each["dropped_after"] else ""
     change = _format_change(each) if each["interval"] else ""
     return [
         label_setting(each["setting"].items()),
         str(each["rounds"]),
         display.quantity(each["value"], unit),
         change,
-        words,
+        (each["failure"] or verdict).replace("_", " ") + left,
     ]
 
 
@@ -81,6 +82,12 @@ def _list_facts(decision: dict[str, Any], folder: Path) -> Iterator[tuple[str, s
     if saved and saved["payback_seconds"]:
         runs, time = display.plural(saved["payback_runs"], "run"), format_duration(saved["payback_seconds"])
         yield "Saves", said["saves"].format(saved=format_gpu_time(saved["gpu_seconds_per_run"]), runs=runs, time=time)
+    for each in decision["settings"]:
+        if quality := each["quality"]:
+            metric, *values = quality.values()
+            value, before, target = (display.or_not_recorded(one, format_number) for one in values)
+            other = f"{before} before" if quality["target"] is None else f"target {target}"
+            yield "Quality", f"{label_setting(each['setting'].items())}: {metric} {value}, {other}."
     yield from (("Note", said[code]) for code in decision["notes"])
     files = [str(folder / name) for name in (DECISION_FILE, REPORT_FILE) if (folder / name).exists()]
     yield "Files", ", ".join(files)
