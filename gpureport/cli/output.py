@@ -31,13 +31,10 @@ from gpureport.report.wording.terminal_lines import Page
 def typed_command() -> str:
     if "--anonymise" in sys.argv:
         return f"gpureport {sys.argv[1]} … --anonymise"
-    arguments, words = iter(sys.argv[1:]), ["gpureport"]
-    for argument in arguments:
-        if argument in {"-o", "--output"}:
-            next(arguments, None)
-        elif argument != "--open" and not argument.startswith(("-o=", "--output=")):
-            words.append(argument)
-    return shlex.join(hide_secrets(words))
+    typed, outputs = sys.argv[1:], ("-o", "--output")
+    kept = [word for before, word in zip(["", *typed], typed, strict=False) if before not in outputs]
+    kept = [word for word in kept if word.partition("=")[0] not in {*outputs, "--open"}]
+    return shlex.join(hide_secrets(["gpureport", *kept]))
 
 
 def build_report(analysed: AnalysedRuns, options: Options, **more: Any) -> Report:

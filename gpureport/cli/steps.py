@@ -68,14 +68,14 @@ def select_trial(source: tuple[str, ...], options: Options) -> tuple[tuple[str, 
     file = Path(*source[:1], "decision.json")
     if len(source) != 1 or not (path_exists(file) and path_exists(file.with_name("trial.json"))):
         return source, options
-    from gpureport.trial.result import describe, list_cells, list_measured
+    from gpureport.trial.result import list_cells, list_measured, write_headline
 
     labels = dict[str, str]()
     with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
         found = parse_json(read_regular_file(file))
         changes = [(each, each["setting"].items() - found["base"].items()) for each in found["settings"]]
         found["rows"] = [(new, list_cells(each, found["unit"], is_base=not new)) for each, new in changes]
-        found["headline"] = describe(found)
+        found["headline"] = write_headline(found)
         labels = list_measured(found, file.parent)
     if not labels:
         hint = "see output.log of each run, or repeat the command of the trial"

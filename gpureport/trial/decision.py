@@ -18,14 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpureport.comparison import quality
 from gpureport.comparison.estimate import DifferenceEstimate
 from gpureport.comparison.figures import FINEST_RATIO
-from gpureport.comparison.quality import (
-    MissingTarget,
-    compare_quality,
-    measure_run_time_to_target,
-    measure_step_quality,
-)
 from gpureport.comparison.run import SampledRun, unify_work
 from gpureport.comparison.steps import TrainingBasis, build_steps, training_rate
 from gpureport.comparison.study import LinearModel
@@ -106,8 +101,8 @@ def measure_runs(
         failure = run.failure or (None if value else "not_measured")
         gpu_seconds = one.analysis.job_gpu_seconds or None if one else None
         measured.append(replace(run, value=value, gpu_seconds=gpu_seconds, failure=failure))
-    missing = {measure_run_time_to_target(each, goals).missing for each in sampled.values() if goals.target}
-    unknown = missing - {None, MissingTarget.NOT_REACHED}
+    missing = {quality.measure_run_time_to_target(each, goals).missing for each in sampled.values() if goals.target}
+    unknown = missing - {None, quality.MissingTarget.NOT_REACHED}
     notes = {
         "assumes_equal_work": differ or not (basis or all(run and run.info.work for run in map(sampled.get, finished))),
         "target_not_recorded": unknown and unknown == missing,
@@ -130,15 +125,15 @@ def _find_refused(
     labelled = [each.in_step(str(settings.index(run.setting))) for run, each in sampled.items()]
     steps = {settings[int(step.label)]: step for step in build_steps(labelled)}
     for setting, step in steps.items():
-        changes = compare_quality(steps[base], step, goals) if base in steps and setting != base else ()
-        for each in reversed(changes):
-            if each.leading and each.fell:
-                yield setting, {"metric": each.name, "value": each.values[1], "before": each.values[0], "target": None}
-        reached = [measure_run_time_to_target(run, goals).missing for run in step.runs]
-        missed = tuple(run for run, why in zip(step.runs, reached, strict=True) if why is MissingTarget.NOT_REACHED)
+        times = [(run, quality.measure_run_time_to_target(run, goals).missing) for run in step.runs]
+        missed = tuple(run for run, missing in times if missing is quality.MissingTarget.NOT_REACHED)
+        changes = quality.compare_quality(steps.get(base, step), step, goals)
         if goals.target and missed:
-            goal, best = goals.target, measure_step_quality(replace(step, runs=missed), goals.target.name, goals).best
-            yield setting, {"metric": goal.name, "value": best, "before": None, "target": goal.value}
+            best = quality.measure_step_quality(replace(step, runs=missed), goals.target.name, goals).best
+            yield setting, {"metric": goals.target.name, "value": best, "before": None, "target": goals.target.value}
+        elif fell := next((each for each in changes if each.leading and each.fell), None):
+            before, value = fell.values
+            yield setting, {"metric": fell.name, "value": value, "before": before, "target": None}
 
 
 class _Ranking(NamedTuple):

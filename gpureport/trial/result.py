@@ -35,16 +35,15 @@ def list_measured(decision: dict[str, Any], folder: Path) -> dict[str, str]:
 
 
 def render_text(decision: dict[str, Any], folder: Path, page: Page) -> str:
-    unit = decision["unit"]
+    unit, base = decision["unit"], decision["base"]
     columns = ("Setting", "Runs", "Time per run" if unit == "s" else "Speed", "Change", "Verdict")
-    rows = [list_cells(each, unit, is_base=each["setting"] == decision["base"]) for each in decision["settings"]]
+    rows = [list_cells(each, unit, is_base=each["setting"] == base) for each in decision["settings"]]
     table = build_table(columns, rows, WORDS["screen"]["note"], in_words=("Change", "Verdict"))
     facts = [Fact(name=name, text=text) for name, text in _list_facts(decision, folder)]
-    return write_blocks([Block(title=describe(decision), level=3), Block(table=table), Block(facts=facts)], page)
+    return write_blocks([Block(title=write_headline(decision), level=3), Block(table=table), Block(facts=facts)], page)
 
 
-def describe(decision: dict[str, Any]) -> str:
-    """Return the headline."""
+def write_headline(decision: dict[str, Any]) -> str:
     chosen = decision["chosen"] or {}
     said = decision["reason"] or ("keep" if chosen == decision["base"] else "use")
     tied = display.join_words([label_setting(each.items()) for each in decision["tied"]])
@@ -52,18 +51,12 @@ def describe(decision: dict[str, Any]) -> str:
 
 
 def list_cells(each: dict[str, Any], unit: str, *, is_base: bool) -> list[str]:
-    verdict = "in use today" if is_base else each["verdict"]
-    if each["quality"]:
-        verdict = "lower quality" if each["quality"]["target"] is None else "misses target"
+    verdict = "quality too low" if each["quality"] else "in use today" if is_base else each["verdict"]
     left = f", dropped after round {each['dropped_after']}" if each["dropped_after"] else ""
+    words = (each["failure"] or verdict).replace("_", " ") + left
     change = _format_change(each) if each["interval"] else ""
-    return [
-        label_setting(each["setting"].items()),
-        str(each["rounds"]),
-        display.quantity(each["value"], unit),
-        change,
-        (each["failure"] or verdict).replace("_", " ") + left,
-    ]
+    speed = display.quantity(each["value"], unit)
+    return [label_setting(each["setting"].items()), str(each["rounds"]), speed, change, words]
 
 
 def _format_change(each: dict[str, Any]) -> str:
@@ -89,8 +82,7 @@ def _list_facts(decision: dict[str, Any], folder: Path) -> Iterator[tuple[str, s
             other = f"{before} before" if quality["target"] is None else f"target {target}"
             yield "Quality", f"{label_setting(each['setting'].items())}: {metric} {value}, {other}."
     yield from (("Note", said[code]) for code in decision["notes"])
-    files = [str(folder / name) for name in (DECISION_FILE, REPORT_FILE) if (folder / name).exists()]
-    yield "Files", ", ".join(files)
+    yield "Files", ", ".join(str(file) for file in (folder / DECISION_FILE, folder / REPORT_FILE) if file.exists())
 
 
 def keep_decision(store: Place, decision: dict[str, Any], trial: str, *, named: bool) -> None:

@@ -141,16 +141,8 @@ def _make_run(folder: Path, plan: Plan, command: Sequence[str], setting: Setting
     path = unfinished / f"{name}-round-{number}-{attempt}"
     path.mkdir(parents=True)
     words = [sys.executable, "-P", "-c", _RUN, str(Path(__file__).parents[2]), str(os.getpid())]
-    words += [
-        "-q",
-        "record",
-        "-o",
-        str(path),
-        "--interval",
-        f"{plan.interval:g}",
-        *(["--host-only"] if plan.host_only else []),
-        "--",
-    ]
+    words += ["-q", "record", "-o", str(path), "--interval", f"{plan.interval:g}"]
+    words += ["--host-only", "--"] if plan.host_only else ["--"]
     with (path / _OUTPUT).open("wb") as output:
         filled = fill_command(fill_command(command, setting), (("folder", str(path)),))
         code = _run_program([*words, *filled], output.fileno())
