@@ -30,11 +30,10 @@ def suggest(analyses: Sequence[Analysis]) -> tuple[str, list[str]]:
 
     Without such a trial, the line is empty, and the first note is the reason.
     """
-    command = split_command(analyses[0].run.tags)
     run = analyses[0].run
-    folder, options, words = _find_folder(run), _find_options(command), [*command]
-    if folder:
-        words = [_move(word, run, folder) for word in command]
+    command, places = split_command(run.tags), [Path(each.locator).resolve().parent for each in run.sources]
+    folder = next((place for place in places if path_exists(place / RUN_FILE)), None)
+    options, words = _find_options(command), [_move(word, run, folder) if folder else word for word in command]
     tried, notes = dict[str, tuple[str, ...]](), dict[str, list[str]]()
     for step, facts in _list_steps(analyses[0]):
         settings = [change.setting for change in step.changes] if step.tries else []
@@ -69,20 +68,14 @@ def suggest(analyses: Sequence[Analysis]) -> tuple[str, list[str]]:
     return line, [f"{text.format(names=listed[code], job=job)} ({code})" for code, text in said if code in listed]
 
 
-def _find_folder(run: Run) -> Path | None:
-    """Return the folder of a recording."""
-    folders = (Path(source.locator).resolve().parent for source in run.sources)
-    return next((folder for folder in folders if path_exists(folder / RUN_FILE)), None)
-
-
 def _move(word: str, run: Run, folder: Path) -> str:
     """Replace the path of a file that a run wrote into its folder, so that each run of a trial writes its own."""
     start, mark, name = word.rpartition("=")
     path = Path(name).resolve()
-    if not name or not path.is_relative_to(folder) or not ("/" in name or path_exists(path)):
-        return word
-    is_input = path_exists(path) and path.stat().st_mtime * 1e6 < run.started
-    return word if is_input else f"{start}{mark}{PurePath('{folder}', path.relative_to(folder))}"
+    # what the run read is older
+    is_own = path.stat().st_mtime * 1e6 >= run.started if path_exists(path) else "/" in name
+    own = PurePath("{folder}", path.relative_to(folder)) if name and is_own and path.is_relative_to(folder) else name
+    return f"{start}{mark}{own}"
 
 
 def _list_steps(analysis: Analysis) -> Iterator[tuple[Step, RunFacts]]:
