@@ -9,7 +9,7 @@ which later looks receive more.
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from math import ceil, fsum, log, sqrt
 from pathlib import Path
@@ -18,14 +18,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpureport.comparison import quality
 from gpureport.comparison.estimate import DifferenceEstimate
 from gpureport.comparison.figures import FINEST_RATIO
-from gpureport.comparison.quality import MissingTarget, compare_quality, measure_run_time_to_target
 from gpureport.comparison.run import SampledRun, unify_work
 from gpureport.comparison.steps import TrainingBasis, build_steps, training_rate
 from gpureport.comparison.study import LinearModel
 from gpureport.comparison.training import TrainingGoals
+from gpureport.comparison.work import STEPS
 from gpureport.errors import SourceError
+from gpureport.names import normalise_work_unit
 from gpureport.trial.plan import Plan, Setting
 
 FIRST_LOOK = 2
@@ -36,6 +38,7 @@ _ERROR, _SPENDING = 0.03, 3
 
 Less than 5%, since up to 5% of simulated trials make a false claim if one setting scatters twice as much as the others.
 """
+_ALIKE = 1.02  # Ratio of step counts up to which runs did the same work.
 _SLOW_START = 0.999  # Level at which the first run of a trial differs too much from the others to count.
 
 
@@ -58,14 +61,15 @@ class TriedRun:
 class Measured:
     """Runs in order of time with values: speeds if more is `better` (1), durations if less is (-1).
 
-    The `refused` settings lower the quality or miss the target. `notes` are codes for what is assumed or not known.
+    The `refused` settings lower the quality or miss the target, with the metric and its values. `notes` are codes for
+    what is assumed or not known.
     """
 
     runs: tuple[TriedRun, ...]
     better: int
     metric: str
     unit: str
-    refused: tuple[Setting, ...] = ()
+    refused: Mapping[Setting, dict[str, Any]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -83,7 +87,10 @@ def measure_runs(
     # only the first round decides what is compared, so that later rounds do not change which settings were dropped
     first = [sampled.get(run) for run in finished if run.round == 1]
     units = {each and each.work_unit for each in first}
-    bases = TrainingBasis if len(units) == 1 else ()
+    counts = [each.info.work.amount for each in first if each and each.info.work]
+    # a step may have any number of samples
+    differ = {normalise_work_unit(each or "") for each in units} == {STEPS} and max(counts) > _ALIKE * min(counts)
+    bases = TrainingBasis if len(units) == 1 and not differ else ()
     basis = next((each for each in bases if all(run and training_rate(run, each) for run in first)), None)
     values: dict[TriedRun, float | None] = {run: run.seconds for run in finished}
     if basis:
@@ -94,30 +101,39 @@ def measure_runs(
         failure = run.failure or (None if value else "not_measured")
         gpu_seconds = one.analysis.job_gpu_seconds or None if one else None
         measured.append(replace(run, value=value, gpu_seconds=gpu_seconds, failure=failure))
-    missing = {measure_run_time_to_target(each, goals).missing for each in sampled.values() if goals.target}
+    missing = {quality.measure_run_time_to_target(each, goals).missing for each in sampled.values() if goals.target}
+    unknown = missing - {None, quality.MissingTarget.NOT_REACHED}
     notes = {
-        "assumes_equal_work": not basis and not all(run in sampled and sampled[run].info.work for run in finished),
-        "target_not_recorded": bool(missing - {None, MissingTarget.NOT_REACHED}),
+        "assumes_equal_work": differ or not (basis or all(run and run.info.work for run in map(sampled.get, finished))),
+        "target_not_recorded": unknown and unknown == missing,
+        "target_partly_recorded": unknown and unknown != missing,
     }
     return Measured(
         runs=tuple(measured),
         better=1 if basis else -1,
         metric="training_rate_hertz" if basis else "duration",
         unit=f"{units.pop()}/s" if basis else "s",
-        refused=tuple(_find_refused(sampled, base, goals)),
+        refused=dict(_find_refused(sampled, base, goals)),
         notes=tuple(code for code, applies in notes.items() if applies),
     )
 
 
-def _find_refused(sampled: Mapping[TriedRun, SampledRun], base: Setting, goals: TrainingGoals) -> Iterator[Setting]:
+def _find_refused(
+    sampled: Mapping[TriedRun, SampledRun], base: Setting, goals: TrainingGoals
+) -> Iterator[tuple[Setting, dict[str, Any]]]:
     settings = list(dict.fromkeys([base, *(run.setting for run in sampled)]))
     labelled = [each.in_step(str(settings.index(run.setting))) for run, each in sampled.items()]
     steps = {settings[int(step.label)]: step for step in build_steps(labelled)}
     for setting, step in steps.items():
-        changes = compare_quality(steps[base], step, goals) if base in steps and setting != base else ()
-        missed = [measure_run_time_to_target(run, goals).missing for run in step.runs]
-        if any(each.leading and each.fell for each in changes) or MissingTarget.NOT_REACHED in missed:
-            yield setting
+        times = [(run, quality.measure_run_time_to_target(run, goals).missing) for run in step.runs]
+        missed = tuple(run for run, missing in times if missing is quality.MissingTarget.NOT_REACHED)
+        changes = quality.compare_quality(steps.get(base, step), step, goals)
+        if goals.target and missed:
+            best = quality.measure_step_quality(replace(step, runs=missed), goals.target.name, goals).best
+            yield setting, {"metric": goals.target.name, "value": best, "before": None, "target": goals.target.value}
+        elif fell := next((each for each in changes if each.leading and each.fell), None):
+            before, value = fell.values
+            yield setting, {"metric": fell.name, "value": value, "before": before, "target": None}
 
 
 class _Ranking(NamedTuple):
@@ -133,14 +149,15 @@ def decide(found: Measured, plan: Plan, ended: str) -> dict[str, Any]:
     """Return the content of `decision.json`. The folders of runs are relative to that of the trial."""
     ranking, base = _rank(found, plan.repeat), plan.settings[0]
     order, tied, reason = ranking.order, ranking.tied, None
-    if not order:
+    left = [each for each in plan.settings if each not in ranking.failures and each not in found.refused]
+    if not left:
         reason = "quality" if ranking.counted else "all_failed"
-    elif len(order) == 1:
-        reason = "base_only" if order[0] == base else "only_one_left"
+    elif len(left) == 1 == len(order):
+        reason = "base_only" if left[0] == base else "only_one_left"
     elif len(tied) != 1:
         reason = "no_clear_best" if tied else "too_few_rounds"
-    best = order[0] if tied or len(order) == 1 else None
-    chosen = best if len(order) == 1 or len(tied) == 1 else None
+    best = order[0] if tied or len(order) == len(left) == 1 else None
+    chosen = best if len(left) == 1 or len(tied) == 1 else None
     settings = list(_judge_settings(found, plan, ranking))
     margin = None
     if best and tied:
@@ -193,6 +210,7 @@ def _judge_settings(found: Measured, plan: Plan, ranking: _Ranking) -> Iterator[
             "dropped_after": len(values) if was_dropped else None,
             "failure": failure,
             "quality_fell": setting in found.refused,
+            "quality": found.refused.get(setting),
         }
 
 

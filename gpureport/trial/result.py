@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path, PurePath
 from typing import Any
 
-from gpureport.number_format import format_duration, format_gpu_time
+from gpureport.number_format import format_duration, format_gpu_time, format_number
 from gpureport.parsing import parse_json
 from gpureport.places import Place
 from gpureport.recorder.job_params import find_settings
@@ -51,17 +51,12 @@ def write_headline(decision: dict[str, Any]) -> str:
 
 
 def list_cells(each: dict[str, Any], unit: str, *, is_base: bool) -> list[str]:
-    verdict = "lower quality" if each["quality_fell"] else "in use today" if is_base else each["verdict"]
+    verdict = "quality too low" if each["quality"] else "in use today" if is_base else each["verdict"]
     left = f", dropped after round {each['dropped_after']}" if each["dropped_after"] else ""
     words = (each["failure"] or verdict).replace("_", " ") + left
     change = _format_change(each) if each["interval"] else ""
-    return [
-        label_setting(each["setting"].items()),
-        str(each["rounds"]),
-        display.quantity(each["value"], unit),
-        change,
-        words,
-    ]
+    speed = display.quantity(each["value"], unit)
+    return [label_setting(each["setting"].items()), str(each["rounds"]), speed, change, words]
 
 
 def _format_change(each: dict[str, Any]) -> str:
@@ -80,6 +75,12 @@ def _list_facts(decision: dict[str, Any], folder: Path) -> Iterator[tuple[str, s
     if saved and saved["payback_seconds"]:
         runs, time = display.plural(saved["payback_runs"], "run"), format_duration(saved["payback_seconds"])
         yield "Saves", said["saves"].format(saved=format_gpu_time(saved["gpu_seconds_per_run"]), runs=runs, time=time)
+    for each in decision["settings"]:
+        if quality := each["quality"]:
+            metric, *values = quality.values()
+            value, before, target = (display.or_not_recorded(one, format_number) for one in values)
+            other = f"{before} before" if quality["target"] is None else f"target {target}"
+            yield "Quality", f"{label_setting(each['setting'].items())}: {metric} {value}, {other}."
     yield from (("Note", said[code]) for code in decision["notes"])
     yield "Files", ", ".join(str(file) for file in (folder / DECISION_FILE, folder / REPORT_FILE) if file.exists())
 

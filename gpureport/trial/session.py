@@ -61,7 +61,10 @@ def run_trial(folder: Path, wanted: Plan, command: Sequence[str], measure: Measu
         with _hold(folder, say):
             plan = open_plan(folder, wanted)
             runs = read_runs(folder, plan)
+            known = len(runs)
             ended = _make_runs(plan, runs, partial(_make_run, folder, plan, command), measure, say)
+            if len(runs) == known and ended != "budget":
+                say("All runs had finished; nothing was run.")
             content = decide(measure(runs), plan, ended)
             write_json(folder / DECISION_FILE, content)
             return content
@@ -73,7 +76,7 @@ def run_trial(folder: Path, wanted: Plan, command: Sequence[str], measure: Measu
 def _make_runs(
     plan: Plan, runs: list[TriedRun], make: Callable[[Setting, int], TriedRun], measure: Measure, say: Say
 ) -> str:
-    """Add the missing runs. Return `finished`, or why no more are made (`one_left` or `budget`)."""
+    """Add the missing runs. Return `finished`, or why no more are made (`one_left`, `none_left` or `budget`)."""
     dropped = set[Setting]()
     for number in range(1, plan.repeat + 1):
         if number > FIRST_LOOK:
@@ -86,7 +89,7 @@ def _make_runs(
             done = [run for run in runs if run.failure != INTERRUPTED]
             left = {*plan.settings} - dropped - {run.setting for run in done if run.failure}
             if len(left) <= 1 < number:
-                return "one_left"
+                return "one_left" if left else "none_left"
             if setting not in left or (setting, number) in ((run.setting, run.round) for run in done):
                 continue
             whole = [run for run in done if not run.failure]
@@ -98,7 +101,8 @@ def _make_runs(
             say(f"Round {number} of {plan.repeat}: {label_setting(setting)}{about}")
             runs.append(make(setting, number))
             if failure := runs[-1].failure:
-                say(f"{label_setting(setting)}: {failure.replace('_', ' ')}; not run again.")
+                output = Path(runs[-1].folder) / _OUTPUT
+                say(f"{label_setting(setting)}: {failure.replace('_', ' ')}; not run again. See {output}.")
     return "finished"
 
 
@@ -137,16 +141,8 @@ def _make_run(folder: Path, plan: Plan, command: Sequence[str], setting: Setting
     path = unfinished / f"{name}-round-{number}-{attempt}"
     path.mkdir(parents=True)
     words = [sys.executable, "-P", "-c", _RUN, str(Path(__file__).parents[2]), str(os.getpid())]
-    words += [
-        "-q",
-        "record",
-        "-o",
-        str(path),
-        "--interval",
-        f"{plan.interval:g}",
-        *(["--host-only"] if plan.host_only else []),
-        "--",
-    ]
+    words += ["-q", "record", "-o", str(path), "--interval", f"{plan.interval:g}"]
+    words += ["--host-only", "--"] if plan.host_only else ["--"]
     with (path / _OUTPUT).open("wb") as output:
         filled = fill_command(fill_command(command, setting), (("folder", str(path)),))
         code = _run_program([*words, *filled], output.fileno())

@@ -3,18 +3,21 @@
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from gpureport.analysis.advice import choose
 from gpureport.analysis.advice.choose import STEPS, TRIES, RunFacts, Step
 from gpureport.analysis.job.params import read_params
 from gpureport.analysis.results import NOTABLE, Analysis, measure_pauses_ratio, sum_seconds_by_class
+from gpureport.record_folder import GPU_LOG, RUN_FILE
 from gpureport.recorder.job_params import find_settings
+from gpureport.recording import Run
 from gpureport.redaction import HIDDEN
+from gpureport.regular_files import path_exists
 from gpureport.trial.plan import WORDS, split_command
 
-_MOST = 3
-"""The most settings to suggest, and the most names in a note."""
+_WORKERS, _MOST = "loader_workers", 3
+"""A step of advice. The most settings to suggest, and the most names in a note."""
 _FULL_MEMORY, _TILE, _FEWEST = 0.9, 8, 2
 """The share of GPU memory that a batch may fill, the number of samples that its size is a multiple of, and the smallest
 value to try."""
@@ -27,8 +30,10 @@ def suggest(analyses: Sequence[Analysis]) -> tuple[str, list[str]]:
 
     Without such a trial, the line is empty, and the first note is the reason.
     """
-    command = split_command(analyses[0].run.tags)
-    options, words = _find_options(command), [*command]
+    run = analyses[0].run
+    command, places = split_command(run.tags), [Path(each.locator).resolve().parent for each in run.sources]
+    folder = next((place for place in places if path_exists(place / RUN_FILE)), None)
+    options, words = _find_options(command), [_move(word, run, folder) if folder else word for word in command]
     tried, notes = dict[str, tuple[str, ...]](), dict[str, list[str]]()
     for step, facts in _list_steps(analyses[0]):
         settings = [change.setting for change in step.changes] if step.tries else []
@@ -41,7 +46,8 @@ def suggest(analyses: Sequence[Analysis]) -> tuple[str, list[str]]:
             _, name, value = options[setting][0]
             values = _list_values(step, setting, name, value, facts)
             if not values:
-                notes.setdefault("no_other_value", []).append(f"{name}={value}")
+                why = " (one per core)" if step is STEPS[_WORKERS] and value.isdecimal() else ""
+                notes.setdefault("no_other_value", []).append(f"{name}={value}{why}")
             elif name not in tried and len(tried) < _MOST:
                 tried[name] = (value, *values)
                 for place in (each[0] for each in options[setting] if each[2] == value):
@@ -49,16 +55,27 @@ def suggest(analyses: Sequence[Analysis]) -> tuple[str, list[str]]:
                 notes |= {"quality_unknown": []} if setting in _MAY_CHANGE_RESULTS else {}
     if len(analyses) > 1:
         tried, notes = {}, {"several_runs": []}
-    elif not (command and (tried or notes)):
-        notes["no_advice" if command else "no_command"] = []
+    elif not (tried or notes):
+        notes["no_advice"] = []
     if tried and any(HIDDEN in word for word in command):
         notes["hidden_secrets"] = []
     job = next((PurePath(word).name for word in command if word.endswith(".py")), "the job")
     listed = {code: ", ".join([*dict.fromkeys(names)][:_MOST]) for code, names in notes.items()}
-    sets = (f"--set {shlex.quote(name + '=' + ','.join(values))}" for name, values in tried.items())
+    sets = [f"--set {shlex.quote(name + '=' + ','.join(values))}" for name, values in tried.items()]
+    sets += ["--host-only"] if folder and not any(folder.glob(f"{GPU_LOG}*")) else []
     line = " ".join(["gpureport try -o trial", *sets, "--", *map(_quote, words)]) if tried else ""
     said = WORDS["suggestion"].items()
     return line, [f"{text.format(names=listed[code], job=job)} ({code})" for code, text in said if code in listed]
+
+
+def _move(word: str, run: Run, folder: Path) -> str:
+    """Replace the path of a file that a run wrote into its folder, so that each run of a trial writes its own."""
+    start, mark, name = word.rpartition("=")
+    path = Path(name).resolve()
+    # what the run read is older
+    is_own = path.stat().st_mtime * 1e6 >= run.started if path_exists(path) else "/" in name
+    own = PurePath("{folder}", path.relative_to(folder)) if name and is_own and path.is_relative_to(folder) else name
+    return f"{start}{mark}{own}"
 
 
 def _list_steps(analysis: Analysis) -> Iterator[tuple[Step, RunFacts]]:
@@ -68,6 +85,9 @@ def _list_steps(analysis: Analysis) -> Iterator[tuple[Step, RunFacts]]:
     for finding in analysis.findings:
         facts = choose.adapt_facts(known, finding)
         yield from ((STEPS[each.name], facts) for each in finding.steps)
+        # the advice leaves out more workers if there is one per core
+        is_taken = _WORKERS in choose.list_steps(finding) and STEPS[_WORKERS].is_taken(facts)
+        yield from [(STEPS[_WORKERS], facts)] if is_taken else []
     # short pauses may be waits for data
     pauses = measure_pauses_ratio(sum_seconds_by_class(gpu.seconds for gpu in analysis.gpu_time))
     if pauses >= NOTABLE and (more := choose.choose_workers_trial(known)):

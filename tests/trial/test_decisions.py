@@ -188,6 +188,11 @@ def test_speed_and_quality(tmp_path: Path, case: tuple[float, tuple[str, ...], i
     assert "".join(each["setting"]["s"] for each in found["settings"] if each["tied"]) == tied
     fell = [each["quality_fell"] for each in found["settings"]]
     assert fell == [reason == "quality", reason == "quality", chosen is None]
+    quality = found["settings"][2]["quality"]
+    assert (quality and quality["value"]) == (None if chosen else pytest.approx(accuracy, abs=0.01))
+    assert [quality[name] for name in ("before", "target") if quality] == (
+        [] if chosen else [None, float(more[1][-4:].strip("="))] if more else [pytest.approx(0.8, abs=0.01), None]
+    )
     assert (found["metric"], found["unit"], found["better"]) == ("training_rate_hertz", "samples/s", 1)
     assert found["notes"] == (["target_not_recorded"] if "val_loss=0.9" in more else [])
     assert found["gpu_seconds"] == pytest.approx(6 * 295)
@@ -199,8 +204,22 @@ def test_speed_and_quality(tmp_path: Path, case: tuple[float, tuple[str, ...], i
         assert saving["payback_seconds"] == pytest.approx(6 * 300 * (1 - share) / share, rel=0.01)
 
 
+@pytest.mark.parametrize(("step", "metric"), [(1, "training_rate_hertz"), (4, "duration")])
+def test_speeds_in_steps_need_equal_counts(tmp_path: Path, step: int, metric: str) -> None:
+    write_trained_runs(tmp_path, (100.0, 100.0), (0.8, 0.8))
+    for log in tmp_path.rglob("metrics.jsonl"):
+        each = step if "s=1" in str(log) else 1
+        points = [{"timestamp": EPOCH + second, "step": second // each, "loss": 1.0} for second in range(0, 300, 10)]
+        log.write_text("\n".join(map(json.dumps, points)))
+    code, found = decide(tmp_path, 2, "--repeat", "2")
+    assert (code, found["metric"], found["notes"]) == (4, metric, ["assumes_equal_work"] if step > 1 else [])
+
+
 def test_failed_runs_exclude_their_settings(tmp_path: Path) -> None:
     write_plan(tmp_path, 3)
+    write_run(tmp_path, 0, 0, 0, 60)
+    # the others have not run yet
+    assert decide(tmp_path, 3)[1]["reason"] == "too_few_rounds"
     for number in range(3):
         write_run(tmp_path, 0, number, 3 * number, 60 + number)
         write_run(tmp_path, 1, number, 3 * number + 1, 50 + number)
