@@ -61,9 +61,9 @@ def run_trial(folder: Path, wanted: Plan, command: Sequence[str], measure: Measu
         with _hold(folder, say):
             plan = open_plan(folder, wanted)
             runs = read_runs(folder, plan)
-            known = len(runs)
+            known = [*runs]
             ended = _make_runs(plan, runs, partial(_make_run, folder, plan, command), measure, say)
-            if len(runs) == known and ended != "budget":
+            if runs == known and ended != "budget":
                 say("All runs had finished; nothing was run.")
             content = decide(measure(runs), plan, ended)
             write_json(folder / DECISION_FILE, content)
@@ -101,8 +101,8 @@ def _make_runs(
             say(f"Round {number} of {plan.repeat}: {label_setting(setting)}{about}")
             runs.append(make(setting, number))
             if failure := runs[-1].failure:
-                output = Path(runs[-1].folder) / _OUTPUT
-                say(f"{label_setting(setting)}: {failure.replace('_', ' ')}; not run again. See {output}.")
+                see = f"see {Path(runs[-1].folder, _OUTPUT)}"
+                say(f"{label_setting(setting)}: {failure.replace('_', ' ')}; not run again; {see}")
     return "finished"
 
 

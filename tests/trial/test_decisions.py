@@ -218,7 +218,6 @@ def test_speeds_in_steps_need_equal_counts(tmp_path: Path, step: int, metric: st
 def test_failed_runs_exclude_their_settings(tmp_path: Path) -> None:
     write_plan(tmp_path, 3)
     write_run(tmp_path, 0, 0, 0, 60)
-    # the others have not run yet
     assert decide(tmp_path, 3)[1]["reason"] == "too_few_rounds"
     for number in range(3):
         write_run(tmp_path, 0, number, 3 * number, 60 + number)
