@@ -17,7 +17,7 @@ __all__ = ["Analysis", "Comparison", "Recording", "__version__", "analyze", "com
 
 
 class _Package(ModuleType):
-    """Prevents the subpackage `report` from replacing the package's function of that name."""
+    """Keeps the subpackage `report` from replacing the function `report`."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name != "report":
@@ -28,7 +28,7 @@ sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:
-    """Load the API on first use, since `import gpureport` must not load NumPy or pyarrow."""
+    """Load the API on first use: `import gpureport` must not load NumPy or pyarrow."""
     if name not in __all__:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)

@@ -64,7 +64,7 @@ def _set(instance: "Device | Run | Recording", **values: object) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A source of data: its kind (`nvidia_smi`, `host`), its locator as typed, its SHA-256 and its size in bytes."""
+    """A source of data: its kind (`nvidia_smi`, `host`), locator as typed, SHA-256 and size in bytes."""
 
     kind: str
     locator: str
@@ -116,7 +116,7 @@ class Run:
     work: Work | None = None
 
     def __post_init__(self) -> None:
-        """Replace secrets in all texts, so that no output can show them. The run's id does not change."""
+        """Replace secrets in all texts, so no output can show them. The run's id stays."""
         _set(
             self,
             name=redact_text(self.name),
@@ -131,7 +131,7 @@ class Run:
 
     @property
     def tracked(self) -> bool:
-        """Whether a tracker recorded the run, so that its account counts points rather than lines."""
+        """Whether a tracker recorded the run, so its account counts points, not lines."""
         return any(source.kind in TRACKER_KINDS for source in self.sources)
 
     @property
@@ -310,7 +310,7 @@ class Recording:
         return self.rows.read([device], self.rows.schema.names)
 
     def by_device(self) -> "dict[str, pa.Table]":
-        """Return the rows of each device that has any, by device id, in time order. Do not modify them."""
+        """Return each device's rows, if any, by device id, in time order. Do not modify them."""
         return {device: self.rows_of(device) for device, count in self.rows.counts.items() if count}
 
     def to_pandas(self) -> "pd.DataFrame":

@@ -1,4 +1,4 @@
-"""Rates the confidence of findings, and explains which kinds could not be judged and what to record instead."""
+"""Rates the confidence of findings, and explains why kinds were not judged and what to record."""
 
 import math
 import re
@@ -24,7 +24,7 @@ _RANK = list(Confidence)
 
 
 def confidence_of(readings: int, interval: float = 0.0) -> Confidence:
-    """Return the confidence for a number of readings. It is low for a single reading or samples a minute apart."""
+    """Return the confidence in readings: low for a single one or samples a minute apart."""
     if readings < FEW_READINGS or interval >= COARSE_SECONDS:
         return Confidence.LOW
     return Confidence.HIGH if readings >= SURE_READINGS else Confidence.MEDIUM

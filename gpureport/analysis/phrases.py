@@ -1,4 +1,4 @@
-"""Formats numbers and GPU names for sentences about findings, and fills in sentence templates."""
+"""Formats numbers and GPU names for sentences, and fills in sentence templates."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ def gpu_name(device: str) -> str:
 
 
 def gpu_names(devices: Sequence[str], everybody: Sequence[str]) -> str:
-    """Return GPU names for a sentence, such as `both GPUs`, `all 8 GPUs` or `GPUs 0, 1 and 3`."""
+    """Return GPU names as in `both GPUs`, `all 8 GPUs` or `GPUs 0, 1 and 3`."""
     if len(devices) == 1:
         return gpu_name(devices[0])
     if set(devices) >= set(everybody):
@@ -56,7 +56,7 @@ def count_of(count: int, what: str) -> str:
 def fill_template(
     text: str, know: Callable[[str, str], object], fill: Callable[[str, str], str], *, in_full: bool = False
 ) -> str:
-    """Return the filled template. With `in_full`, return an empty string if a name is unknown.
+    """Return the filled template. With `in_full`, return "" if a name is unknown.
 
     `[a|b]` becomes the first choice whose names are all known. `{n:run}` prints a count with its noun. `{flag:?}`
     prints nothing but must be known.

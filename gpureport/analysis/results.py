@@ -30,7 +30,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSummary:
-    """One metric of one device: its time-weighted mean and quantiles over `seconds`, without log gaps.
+    """A device's metric: its time-weighted mean and quantiles over `seconds`, without log gaps.
 
     `below` pairs each limit with the share of time below it. Only utilisation has limits. `changes`,
     `repeated_ratio` and `refresh_seconds` are always None.
@@ -55,7 +55,7 @@ class MetricSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterReading:
-    """The rise of a driver counter, the part of it in log gaps, and the numbers of resets and impossible rises."""
+    """A driver counter's rise, the part in log gaps, and the numbers of resets and impossible rises."""
 
     total: float
     in_gaps: float
@@ -121,7 +121,7 @@ class GpuTime:
 
     @property
     def job_seconds(self) -> float:
-        """Time in which a job held or may have held the GPU. Shares of GPU time are relative to it."""
+        """Time in which a job held or may have held the GPU; shares refer to it."""
         return fsum(amount for name, amount in self.seconds if name != "no_job")
 
     @property
@@ -141,7 +141,7 @@ NOTABLE = 0.1
 
 
 def measure_pauses_ratio(seconds: Mapping[str, float]) -> float:
-    """Return the share of short pauses in the observed job time, given the GPU-seconds of each class."""
+    """Return the share of short pauses in the job time, given each class's GPU-seconds."""
     observed = fsum(amount for name, amount in seconds.items() if name not in {"no_samples", "no_job"})
     return seconds.get("short_pauses", 0.0) / observed if observed else 0.0
 
@@ -174,7 +174,7 @@ class Cost:
     carbon_grams: float | None
 
     def cost_of(self, finding: Finding) -> float | None:
-        """Return the maximum cost of the time lost to a finding, or None if the loss or a price is unknown."""
+        """Return the maximum cost of a finding's loss, or None if the loss or a price is unknown."""
         wanted = [gpu.amount for gpu in self.gpus if not finding.devices or gpu.device in finding.devices]
         prices = [amount for amount in wanted if amount is not None]
         if finding.lost_gpu_seconds is None or not prices or len(prices) < len(wanted):
@@ -192,7 +192,7 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockEventTotal:
-    """How one clock event reason (its NVML name or bit) affected one GPU while it was busy.
+    """How a clock event reason (its NVML name or bit) affected a GPU while it was busy.
 
     The reference is the clock in other busy samples or, failing that, the highest clock. `lost_ratio` is an estimate.
     """
@@ -218,7 +218,7 @@ class ObservedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pauses:
-    """Pauses longer than samples cover but too short to be log gaps. Values are maxima over GPUs."""
+    """Pauses longer than samples cover but shorter than log gaps. Values are maxima over GPUs."""
 
     count: int
     longest_seconds: float
@@ -268,7 +268,7 @@ class Analysis:
 
     @property
     def seconds(self) -> float:
-        """Time from first to last sample, excluding time between jobs and after the last job."""
+        """Time from first to last sample, without time between and after jobs."""
         length = (self.run.ended - self.run.started) / 1e6
         return fsum(job.interval.seconds for job in self.jobs) if self.no_job and self.jobs else length
 

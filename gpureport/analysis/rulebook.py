@@ -1,4 +1,4 @@
-"""Kinds of findings and rules as declared in `kinds.toml` and `rules.toml`, and the context that rules read."""
+"""Kinds and rules as declared in `kinds.toml` and `rules.toml`, and the context that rules read."""
 
 import re
 import tomllib
@@ -66,7 +66,7 @@ class KindDescription:
     report: Mapping[str, Any]
 
     def say(self, case: str | None, words: Words) -> str:
-        """Return the sentence for a case. Empty texts, false flags and NaN count as unknown."""
+        """Return a case's sentence. Empty texts, false flags and NaN count as unknown."""
         own, said = self.says.get(case or ""), self.says.get("", "")
         if own is not None and "{why}" in said:
             words, own = {**words, "why": _fill(own, words)}, said

@@ -1,4 +1,4 @@
-"""The change in a figure since a baseline, its interval, and the smallest change that a rule can detect."""
+"""The change in a figure since a baseline, its interval, and the smallest that a rule can detect."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -247,7 +247,7 @@ def format_size(limit: Limit, value: float) -> str:
 
 
 def describe_precision(runs: Sequence[SampledRun]) -> Iterator[str]:
-    """Yield sentences on how much a baseline's runs differ and which change a rule can detect."""
+    """Yield sentences on how much a baseline's runs differ and which change is detectable."""
     if len(runs) == 1:
         yield "One run shows no spread; with three or more, a rule can detect smaller changes."
         return

@@ -1,4 +1,4 @@
-"""Checks each run against the limits that apply to it, taking acknowledgements into account."""
+"""Checks each run against the limits that apply, given the acknowledgements."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace

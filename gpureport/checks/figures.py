@@ -1,4 +1,4 @@
-"""Observes the figures that limits may use: those of a device, all GPUs, the run or its training."""
+"""Observes the figures for limits: those of a device, all GPUs, the run or its training."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -83,7 +83,7 @@ class Observed:
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """The lowest and highest possible values, or None if the value is exact or unknown."""
+        """The lowest and highest possible values, or None if exact or unknown."""
         return self.ends if self.ends and self.ends[0] < self.ends[1] else None
 
     def breaks(self, limit: Limit) -> bool:
@@ -121,7 +121,7 @@ class CheckedRun:
 
 
 def explain_currency(currency: str, limit: Limit) -> Why:
-    """Return why a cost in this currency cannot be compared with a limit, or an empty reason."""
+    """Return why a cost in this currency cannot be compared with a limit, or "" if it can."""
     asked = limit.threshold.currency
     if limit.threshold.unit != MONEY or currency == asked:
         return NO_REASON

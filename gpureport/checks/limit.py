@@ -152,7 +152,7 @@ class Subject(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit on one figure or on findings. `words` is its standard form, which parses to the same limit."""
+    """A limit on one figure or on findings. `words` is its standard form, which parses to the same."""
 
     subject: Subject
     name: str

@@ -103,7 +103,7 @@ def sort_by_gravity(checks: Sequence[Check]) -> list[Check]:
 
 
 def describe_checks(checks: Iterable[Check], outcome: CheckOutcome) -> Iterator[str]:
-    """Yield a clause for each rule with this outcome, such as `idle_ratio <= 5% (night-3): 49%`."""
+    """Yield a clause per rule with this outcome, such as `idle_ratio <= 5% (night-3): 49%`."""
     runs: dict[tuple[str, str], list[str]] = {}
     for check in select_checks(checks, outcome):
         said = check.observed if outcome is CheckOutcome.BROKEN else check.reason or check.observed
@@ -121,7 +121,7 @@ def describe_checks(checks: Iterable[Check], outcome: CheckOutcome) -> Iterator[
 
 
 def name_failure(checks: Iterable[Check]) -> str:
-    """Return a short name for the change or finding that broke a rule, or an empty string."""
+    """Return a short name for the change or finding that broke a rule, or "" if none."""
     broken = [(check, _parse(check.limit)) for check in select_checks(checks, CheckOutcome.BROKEN)]
     for check, limit in broken:
         if limit is not None and limit.subject is Subject.CHANGE and check.value is not None:

@@ -84,7 +84,7 @@ class BatchSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindFit:
-    """Whether a job's peak memory fits on a GPU. If it does not but the job may need less, `fits` is None."""
+    """Whether a job's peak memory fits on a GPU. `fits` is None if it does not but the job may need less."""
 
     model: str
     memory_bytes: int
@@ -118,7 +118,7 @@ class AcrossFinding:
 
 
 def scaling(steps: Sequence[Step]) -> tuple[Scaling, ...]:
-    # over a whole short trial, scaling would look poor, since more GPUs do not shorten start-up
+    # over a whole short trial, scaling would look poor: more GPUs do not shorten start-up
     counted = [
         (count, step)
         for step in steps

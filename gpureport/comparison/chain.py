@@ -272,7 +272,7 @@ def find_steps_not_in_turn(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]
 
 
 def _find_order(*pair: Step) -> tuple[Step, Step] | None:
-    """Return the two steps in order of time, or None if their runs overlap or their clocks may differ."""
+    """Return the two steps in order of time, or None if runs overlap or clocks may differ."""
     earlier, later = sorted(pair, key=lambda step: min(run.info.started for run in step.runs))
     before, after = ([run.info for run in step.runs] for step in (earlier, later))
     is_apart = max(run.ended for run in before) <= min(run.started for run in after)
@@ -349,7 +349,7 @@ processes, but another job's work differs by far more."""
 
 
 class WorkContradiction(NamedTuple):
-    """A run's stated work, the work counted by its training log during the recording, and their ratio."""
+    """A run's stated work, the work that its training log counted in the recording, and their ratio."""
 
     run: str
     stated: float

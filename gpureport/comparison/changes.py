@@ -1,4 +1,4 @@
-"""Finds the changes in set-up and findings between two steps, and a step's remaining losses."""
+"""Finds changes in set-up and findings between two steps, and a step's remaining losses."""
 
 import re
 from collections import Counter, defaultdict
@@ -84,7 +84,7 @@ class StepFindings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingChange:
-    """One kind of finding on the same devices in two steps, with details from the later step that has it."""
+    """A kind of finding on the same devices in two steps, with details from the later step that has it."""
 
     base: str
     step: str
@@ -171,7 +171,7 @@ def _compare_gpus(base: Step, step: Step) -> Iterator[SetupChange]:
 
 
 def compare_findings(base: Step, step: Step) -> tuple[FindingChange, ...]:
-    """Return the findings of two steps, matched by fingerprint or, failing that, by kind, cause and device."""
+    """Return two steps' findings, matched by fingerprint or, failing that, by kind, cause and device."""
     before, after = _group_by_fingerprint(base), _group_by_fingerprint(step)
     left = {name: group for name, group in after.items() if name not in before}
     found = []

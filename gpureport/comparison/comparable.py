@@ -13,10 +13,10 @@ from gpureport.recording import HOST, Device, Run
 
 Value = str | float | None  # Text, a number in a base unit, or None if not recorded.
 COVERAGE = 0.9  # Share of the time that must be sampled for a meaningful total.
-SAME_MEMORY = 1.05  # Maximum ratio of memory sizes that count as equal; totals derived from shares are inexact.
-_SAMPLING = 1.25  # Ratio of intervals above which one log shows gaps that the other misses.
+SAME_MEMORY = 1.05  # Maximum ratio of equal memory sizes; totals derived from shares are inexact.
+_SAMPLING = 1.25  # Ratio of intervals above which one log shows gaps that the other lacks.
 _LENGTH = 2.0  # Ratio of durations above which start-up and shutdown distort the shorter run.
-_WARMER, _WARM_SECONDS = 15.0, 600.0  # Maximum start temperature difference, ignored in runs at least this long.
+_WARMER, _WARM_SECONDS = 15.0, 600.0  # Maximum difference in start temperature, ignored in runs this long.
 _POWER_FIELDS = (POWER, "gpu_power_instant_watts")
 
 
@@ -91,7 +91,7 @@ def _name_powers(step: Step) -> Value:
 
 
 def _same_power(base: Step, step: Step) -> bool | None:
-    """Return whether both steps measured power in the same way, or None if that is unknown."""
+    """Return whether both steps measured power in the same way, or None if unknown."""
     sides = [_list_powers(side) for side in (base, step)]
     if not all(map(all, sides)):
         return None
@@ -171,7 +171,7 @@ _CHECKS = (
         "s",
         _are_within(_LENGTH),
         _TOTALS,
-        # if work is counted, durations may differ, since a faster run does the same work in less time
+        # if work is counted, durations may differ: a faster run does the same work in less time
         excuses=lambda base, step: base.work_unit is not None and base.work_unit == step.work_unit,
     ),
     _Check("coverage", _of_numbers(lambda run: run.analysis.coverage_ratio, min), "1", _are_covered, (figures.ENERGY,)),

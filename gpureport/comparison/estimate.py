@@ -42,7 +42,7 @@ class MeanEstimate:
     error: float
     degrees: int  # Zero if there are too few samples.
     drop: float = 0.0  # The mean outside gaps minus the mean within gaps.
-    gaps: tuple[float, ...] = ()  # The lengths of gaps as shares of the time, if gaps are modelled separately.
+    gaps: tuple[float, ...] = ()  # The lengths of gaps as shares of the time, if modelled separately.
     seen: int = 0  # The number of gaps, however they are modelled.
 
     def interval(self, level: float) -> Ends:
@@ -132,14 +132,14 @@ def find_batch_length(values: FloatArray) -> float:
     """Return the batch length: the longer of Politis and White's block length and four correlation times."""
     every = -(-len(values) // _LONG) if len(values) >= 2 * _LONG else 1
     if every > 1:
-        # averaging neighbours preserves long correlations; along short rows, `mean` would take three times as long
+        # averaging neighbours keeps long correlations; along short rows, `mean` would take three times as long
         values = np.einsum("ij->i", values[: len(values) // every * every].reshape(-1, every)) / every
     covariance = find_autocovariance(values)
     return every * max(find_block_length(covariance), 4 * find_correlation_time(covariance))
 
 
 def count_unsettled(values: FloatArray) -> int:
-    """Return how many samples at the beginning have not settled (MSER-5; White, Cobb and Spratt, 2000)."""
+    """Return how many samples at the beginning are unsettled (MSER-5; White, Cobb and Spratt, 2000)."""
     # MSER-5 also cuts a beginning that is merely noisier than the rest, and would keep only the quiet part of a slowly
     # changing load. A cut is therefore made only if the means of the two parts differ by three standard errors. The
     # values must not contain gaps, as MSER-5 would cut all up to the last gap
@@ -172,7 +172,7 @@ class DifferenceEstimate:
     basis: Basis
     ends: Callable[[float], Ends] = field(repr=False)  # the interval at a level, from scatter alone
     degrees: float
-    floor: float = 0.0  # Minimum half-width, for slow changes that short runs miss or for an error common to all runs.
+    floor: float = 0.0  # Minimum half-width, for slow changes that short runs miss or an error common to all.
     ratio_of: float | None = None  # The earlier value, if the scale is logarithmic.
 
     @property

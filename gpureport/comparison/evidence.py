@@ -11,7 +11,7 @@ from gpureport.comparison.figures import LONG_SECONDS, Figure, FigureRole, Short
 from gpureport.comparison.run import SampledRun, coarsest_interval
 from gpureport.comparison.steps import Step, TrainingBasis, find_resolution
 
-_PER_SAMPLE = 5.0  # maximum seconds that one sample can represent, however sparse samples are
+_PER_SAMPLE = 5.0  # maximum seconds that one sample represents, however sparse samples are
 _FEWEST_BINS = round(LONG_SECONDS / _PER_SAMPLE)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gpureport.recording import Run
 
 CHAIN_KINDS = ("step", "folder")  # Kinds that form a chain of steps rather than groups.
-MOST_FACTORS = 2  # Maximum number of grouping factors, since a chart cannot show more.
+MOST_FACTORS = 2  # A chart cannot show more grouping factors.
 _KEYED = ("param", "tag")
 _PLAIN = (*CHAIN_KINDS, "gpu")
 _COMMA = re.compile(rf",(?=(?:{'|'.join(_PLAIN)})(?:,|$)|(?:{'|'.join(_KEYED)}):)")
@@ -102,7 +102,7 @@ def _label_by_values(runs: Sequence["Run"], factors: Sequence[Factor]) -> tuple[
 
 
 def step_folders(runs: Sequence["Run"]) -> list[str | None]:
-    """Return the first folder in each log's path that the logs do not all share, or None."""
+    """Return the first folder in each log's path that the logs do not share, or None."""
     logs = [None if run.tracked or not run.sources else run.sources[0].locator for run in runs]
     # a `#` may be part of a folder's name
     places = [None if log in {None, "-"} else os.path.dirname(os.path.abspath(str(log))) for log in logs]
@@ -131,12 +131,12 @@ def order_folders(runs: Sequence["Run"], folders: Sequence[str]) -> tuple[list[s
 
 
 def share_a_clock(runs: Sequence["Run"]) -> bool:
-    """Return whether the times of runs are comparable: all have timestamps, and all or none have a time zone."""
+    """Return whether runs' times are comparable: all have timestamps, and all or none a time zone."""
     return not any(run.quality.synthetic_time for run in runs) and len({run.timezone is None for run in runs}) <= 1
 
 
 def find_ungrouped(runs: Sequence["Run"], factors: Sequence[Factor]) -> dict[Factor, list[int]]:
-    """Return the indices of runs that lack a param or tag, by the first factor that each lacks."""
+    """Return the indices of runs without a param or tag, by the first factor that each lacks."""
     ungrouped: dict[Factor, list[int]] = {}
     for place, run in enumerate(runs):
         lacked = next((factor for factor in factors if factor.value(run) is None), None)

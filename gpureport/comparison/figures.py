@@ -41,7 +41,7 @@ up to 64, 63, 47, 30 and 32% differ by more than scatter and two points.
 SHORTEST_SECONDS = 60.0
 SHORTEST_REPETITION_SECONDS = 20.0
 """Duration below which a run cannot be compared, since missing a second at each end would be a tenth of it."""
-FINEST_RATIO = 0.003  # Rounding step of figures per unit of work; work and time are read at single moments.
+FINEST_RATIO = 0.003  # Rounding step of figures per unit of work; both are read at single moments.
 # Minimum number of samples for a run under a minute to count; trackers take about that many.
 _FEWEST_SAMPLES = 6
 _LIKE = 1 / 3
@@ -202,7 +202,7 @@ def read_run(run: SampledRun) -> dict[str, float | None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShortRun:
-    """A run with too little settled time, or one that `stopped` early, after a small part of the others' work."""
+    """A run with too little settled time, or one that `stopped` after a small part of the others' work."""
 
     run: str
     seconds: float

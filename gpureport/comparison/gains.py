@@ -22,7 +22,7 @@ from gpureport.findings import Finding
 SHORTEST_SECONDS, FEWEST_SAMPLES = 10.0, 5
 """Minimum seconds and samples of a GPU for shares of its time to be meaningful."""
 NOTABLE_RATIO = 0.005  # Minimum share of GPU time for a loss to be mentioned.
-NEGLIGIBLE_RATIO = 0.0005  # Share of GPU time below which less than 0.1% would be printed.
+NEGLIGIBLE_RATIO = 0.0005  # Share of GPU time that would print as less than 0.1%.
 UNSEEN_RATIO = 0.05  # Unobserved share of GPU time above which it is reported.
 MOST_UNSEEN_RATIO = 0.5  # Unobserved share above which no lost share is reported.
 _OF_THE_RECORDING = ("gpu_count", "gpu_memory", "power_limit")  # Settings that every log contains.
@@ -88,7 +88,7 @@ class PotentialLoss:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Potential:
-    """The most that a step can still gain if unobserved time and pauses count as lost. `at_most` is None if unknown."""
+    """The most that a step can still gain if unobserved time and pauses are lost. `at_most` is None if unknown."""
 
     step: str
     lost_ratio: float | None
@@ -161,7 +161,7 @@ def _list_advised(
 
 
 def _read_setting(step: Step, setting: str) -> tuple[float | None] | None:
-    # a step's setting is known if all runs agree on it, or if all list their settings and none includes it
+    # a step's setting is known if all runs agree on it, or all list settings and none includes it
     values: set[tuple[float | None] | None] = set()
     for run in (analysis.run for analysis in step.analyses):
         if setting == "gpu_count":

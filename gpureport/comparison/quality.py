@@ -1,4 +1,4 @@
-"""Compares the training quality of two steps: by metric after equal work, and by when each reached the target."""
+"""Compares two steps' training quality: by metric after equal work, and by when each reached the target."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from gpureport.comparison.work import TrainingCurve
 from gpureport.findings import Interval
 from gpureport.names import QUALITY_ROLES, Role, is_batch_metric, recognise_metric
 
-_LEVEL = 0.99  # Stricter than for speed, since there are several metrics and the warning is prominent.
+_LEVEL = 0.99  # Stricter than for speed: there are several metrics and the warning is prominent.
 # Plausible variation of a share of 50% between repeated runs; it is smaller near 0 and 1.
 _SHARE_NOISE = 0.04
 _RELATIVE_NOISE = 0.1  # Plausible relative variation of any other metric.

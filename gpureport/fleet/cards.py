@@ -1,4 +1,4 @@
-"""Assesses each GPU over all its runs: whether to remove it from service, and which runs overlap."""
+"""Assesses each GPU over all its runs: whether to remove it, and which runs overlap."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

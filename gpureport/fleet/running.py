@@ -51,7 +51,7 @@ class Engine(NamedTuple):
 
 
 def open_engine(name: str, scheduler: str | None) -> Engine | None:
-    """Return a local engine, or Dask with the given scheduler or a local cluster, or None for this process."""
+    """Return a local engine, or Dask with this scheduler or a local cluster, or None for this process."""
     if name != "dask" and scheduler:
         raise SettingsError("--scheduler", "only Dask has a scheduler", "add --engine dask", code="needs_dask")
     count = max(1, math.floor(count_allowed_cores() or 1))
@@ -123,7 +123,7 @@ def _unwrap(future: "Future[Any]") -> Any:
 
 @contextmanager
 def _open_processes(count: int) -> Iterator[Executor]:
-    """Open a pool of processes without forking this one, whose threads may hold Arrow's locks."""
+    """Open a pool without forking this process, whose threads may hold Arrow's locks."""
     way = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
     # workers would inherit the environment with which the fork server was started
     context, environment = get_context(way), dict(os.environ)
@@ -150,7 +150,7 @@ def _prepare_worker(environment: dict[str, str]) -> None:
 
 
 def _end_with(owner: BaseProcess) -> None:
-    # killing a process does not end its workers; they write files atomically, so they may exit at any time
+    # killing a process spares its workers; they write atomically, so they may exit at any time
     owner.join()
     os._exit(1)
 
@@ -199,7 +199,7 @@ class _SummaryTask(NamedTuple):
 
 
 class ReadTask(NamedTuple):
-    """A log to read into a store. `read` stores it if it is new, and returns its entry and a message."""
+    """A log for a store. `read` stores it if new, and returns its entry and a message."""
 
     store: Place
     reading: Any

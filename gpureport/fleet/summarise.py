@@ -278,7 +278,7 @@ def _summarise_gpu(recording: Recording, analysis: Analysis, gpu: Device, times:
     run, unjudged = recording.run, _find_unjudged(analysis, gpu.id)
     statistics = next((one for one in analysis.statistics if one.device == gpu.id), None)
     used, heat = (statistics.metric(name) if statistics else None for name in (_UTILISATION, _TEMPERATURE))
-    # nothing is known about a GPU that has no samples, or whose rows may belong to another GPU
+    # nothing is known about a GPU without samples, or whose rows may be another GPU's
     seconds = times.get(gpu.id, {"no_samples": (run.ended - run.started) / 1e6})
     return {
         "device": gpu.id,

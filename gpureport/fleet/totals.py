@@ -218,7 +218,7 @@ def _group_runs(rows: Sequence[Row], label: str) -> Facts:
 
 
 def _divide_by_week(rows: Sequence[Row]) -> list[Facts]:
-    """Return the sums of each week, oldest first. Runs that span several weeks are divided by time."""
+    """Return each week's sums, oldest first. Runs over several weeks are divided by time."""
     parts: defaultdict[int, list[Row]] = defaultdict(list)
     for row in rows:
         start, stop = row["started"], row["ended"]
@@ -242,7 +242,7 @@ def _divide_by_week(rows: Sequence[Row]) -> list[Facts]:
 
 
 def _count_weeks(time: int) -> int:
-    """Return the number of the week that contains a time; week 0 begins on Monday 29 December 1969."""
+    """Return the number of a time's week; week 0 begins on Monday 29 December 1969."""
     return (time + 3 * _DAY) // (7 * _DAY)
 
 
@@ -268,7 +268,7 @@ def _merge_advice(rows: Sequence[Row]) -> list[Facts]:
     losses: defaultdict[str, list[tuple[Row, Row, float]]] = defaultdict(list)
     for row in rows:
         roots = [each for each in row["findings"] if each["lost_gpu_seconds"] and not each["is_consequence"]]
-        # findings may overlap; if they claim more time than the GPU lost, all are scaled down equally
+        # findings may overlap; if they claim more than the GPU lost, all are scaled down equally
         scale = min(1.0, row["lost"] / (fsum(each["lost_gpu_seconds"] for each in roots) or inf))
         for finding in roots if scale else ():
             is_known = finding["cause"] not in {"not shown", "unknown"}

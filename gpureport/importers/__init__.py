@@ -13,7 +13,7 @@ from typing import Any
 
 
 class Registry:
-    """Importers or trackers by kind, in the order they are tried; each is loaded on first use."""
+    """Importers or trackers by kind, in the order tried; each is loaded on first use."""
 
     def __init__(self, **places: str) -> None:
         self._places, self.kinds = places, tuple(places)

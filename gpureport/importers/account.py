@@ -1,4 +1,4 @@
-"""Counts how each line of a log was handled, and defines the codes of reasons and notes."""
+"""Counts how each line was handled, and defines the codes of reasons and notes."""
 
 import re
 import shlex
@@ -148,7 +148,7 @@ class Account:
         self._waiting.append((number, redact_start(text.strip(), _LONGEST)))
 
     def sort_out(self, number: int, text: str, reason: str) -> None:
-        """Count a line that is not a row as a message, as noise or, with a `reason`, as rejected."""
+        """Count a line that is no row as a message, as noise or, with a `reason`, as rejected."""
         text = text.strip()
         if find_message_kind(text):
             self.message(number, text)
@@ -206,7 +206,7 @@ def damage(line: str) -> str:
 def whole_lines(
     lines: Iterable[str], first: int, account: Account, *, ends: str | None = None, may_be_cut: bool = False
 ) -> Iterator[tuple[int, str]]:
-    """Yield the number and text of each intact or empty line, stripped of trailing `ends`."""
+    """Yield the number and text of intact or empty lines, stripped of trailing `ends`."""
     for number, line in enumerate(lines, first):
         reason = damage(line) or ("" if may_be_cut or line.endswith("\n") else CUT_LAST_LINE)
         if reason and not line.isspace():

@@ -49,7 +49,7 @@ def _offsets(stamps: IntArray, zone: ZoneInfo) -> list[IntArray]:
 
 
 def to_utc(stamps: IntArray, zone: ZoneInfo, *, second: bool = False) -> IntArray:
-    """Convert local stamps to UTC, in microseconds. In a repeated hour, assume the first (or `second`) occurrence."""
+    """Convert local stamps to UTC microseconds. In a repeated hour, assume the first (or `second`) one."""
     first, later = _offsets(stamps, zone)
     skipped = np.unique(stamps[first < later])
     if len(skipped) >= _SEVERAL:
@@ -57,12 +57,12 @@ def to_utc(stamps: IntArray, zone: ZoneInfo, *, second: bool = False) -> IntArra
         what = f"{zone.key} skips {shown}, because clocks were set forward, but the log has rows in that hour"
         hint = "give the zone that the machine's clock was set to, perhaps UTC"
         raise SettingsError("--tz", what, hint, code="skipped_hours")
-    # only a repeated hour uses the second offset; an hour skipped in spring uses the offset before the change
+    # only a repeated hour uses the second offset; an hour skipped in spring uses the first
     return stamps - (np.minimum(first, later) if second else first)
 
 
 def fold_sizes(stamps: IntArray, zone: ZoneInfo) -> IntArray:
-    """Return how far clocks are set back at each ambiguous local stamp, or 0 if it is unambiguous."""
+    """Return how far clocks are set back at each local stamp, or 0 if it is unambiguous."""
     first, later = _offsets(stamps, zone)
     sizes: IntArray = np.maximum(first - later, 0)
     return sizes
@@ -74,7 +74,7 @@ def local_span(span: tuple[int, int], zone: ZoneInfo) -> tuple[int, int]:
 
 
 def read_times(cells: Any) -> tuple[IntArray, BoolArray, str | None]:
-    """Return times in microseconds, a mask of the valid ones, and the zone (`UTC`, or None for local time)."""
+    """Return times in microseconds, a mask of valid ones, and the zone (`UTC`, or None if local)."""
     texts: Any = cells if isinstance(cells, pa.Array) else strings_to_arrow(list(cells))
     texts = texts if len(texts) and str(texts[0])[:1].isdigit() else pc.utf8_trim_whitespace(texts)
     slashes = bytes(texts.buffers()[2] or b"").count(b"/")
@@ -150,7 +150,7 @@ def parse_time(text: str) -> tuple[int, bool] | None:
 
 @lru_cache(64)
 def parse_printed_time(text: str) -> tuple[int, bool] | None:
-    """Return the time in a string, in microseconds and as written, and whether the string names a zone."""
+    """Return a string's time, in microseconds and as written, and whether it names a zone."""
     match = _WORDS.search(text)
     if match is None:
         found = (match := _ISO.search(text)) and parse_time(match["local"])
@@ -162,7 +162,7 @@ def parse_printed_time(text: str) -> tuple[int, bool] | None:
 
 
 def parse_time_of_day(text: str) -> int | None:
-    """Return a time such as `04:28:31 PM` in microseconds since midnight, or None for any other text."""
+    """Return a time such as `04:28:31 PM` in microseconds since midnight, otherwise None."""
     if (match := _TIME.fullmatch(text)) is None:
         return None
     hour = int(match[1])
@@ -172,7 +172,7 @@ def parse_time_of_day(text: str) -> int | None:
 
 
 def count_days(clocks: IntArray, before: Sequence[int] = ()) -> IntArray:
-    """Convert times of day to microseconds since the first midnight, continuing after the times `before`."""
+    """Convert times of day to microseconds since the first midnight, going on from `before`."""
     begun = before[-1] if before else int(clocks[0])
     moments: IntArray = clocks + begun // DAY * DAY
     steps = np.diff(moments, prepend=begun)
@@ -186,7 +186,7 @@ _SECOND, _FEWEST = 1_000_000, 10
 
 
 def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
-    """Spread rows evenly over each second if stamps are whole seconds and several rows share each."""
+    """Spread rows evenly over each second if stamps are whole seconds that rows share."""
     if not len(stamps) or (stamps % _SECOND).any():
         return stamps
     shared = stamps.copy()
@@ -205,7 +205,7 @@ def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
 
 
 def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:
-    """Mark rows with a wrong date: over a day away from the device's previous and next row."""
+    """Mark rows with a wrong date: over a day from the device's previous and next row."""
     wrong = np.zeros(len(stamps), dtype=np.bool_)
     if not len(stamps) or stamps.max() - stamps.min() <= DAY:
         return wrong
@@ -225,7 +225,7 @@ TICK, _APART, _BUNCH = 60_000, 90_000, (1.9, 16.5)
 
 @dataclass(slots=True)
 class Clock:
-    """The times of one device, measured as rows arrive; `duplicates` counts rows that repeat the previous time."""
+    """A device's times, measured as rows arrive; `duplicates` counts rows that repeat the last time."""
 
     device: str
     steps: list[ClockStep] = field(default_factory=list)
@@ -312,7 +312,7 @@ _RESTARTED, _SUMMER_TIME, _WRITERS = "log restarted", "daylight saving", "severa
 
 
 class Order(NamedTuple):
-    """Rows in line order: their times, which ones are copies, and whether several writers `shuffled` them."""
+    """Rows in line order: their times, which are copies, and whether writers `shuffled` them."""
 
     lines: npt.NDArray[Any]
     times: IntArray
@@ -348,7 +348,7 @@ def put_in_order(rows: Sequence[npt.NDArray[Any]], names: Sequence[str], zone: Z
 
 
 def _find_copies(stamps: IntArray, hashes: IntArray, zone: ZoneInfo | None) -> BoolArray:
-    """Mark a device's rows that repeat earlier rows, in stretches that start with a step back and are mostly copies."""
+    """Mark a device's repeated rows, in stretches that start with a step back and are mostly copies."""
     stretch = np.cumsum(np.diff(stamps, prepend=stamps[:1]) < 0)
 
     def repeats(keys: IntArray) -> BoolArray:
@@ -361,7 +361,7 @@ def _find_copies(stamps: IntArray, hashes: IntArray, zone: ZoneInfo | None) -> B
     among = stretch[again]
     _, distinct = np.unique(among * 0x1E3779B97F4A7C15 ^ hashes[again], return_index=True)
     rows, met, repeated = (np.bincount(stretch, each) for each in (None, place, again))
-    # if values vary, only rows with a repeated stamp count, since a stretch may continue after the copy
+    # if values vary, only repeated stamps count, since a stretch may continue after the copy
     varied = np.bincount(among[distinct], minlength=len(rows)) > _LATE
     # a row still counts as a copy if its last cell was cut off
     copies: BoolArray = place & (repeated >= 0.5 * np.where(varied, met, rows))[stretch]
@@ -372,7 +372,7 @@ def _find_copies(stamps: IntArray, hashes: IntArray, zone: ZoneInfo | None) -> B
 def _on_one_clock(
     lines: npt.NDArray[Any], stamps: IntArray, zone: ZoneInfo | None, clock: Clock
 ) -> tuple[IntArray, int]:
-    """Record clock steps. Return a device's times, and how often they run backwards for other reasons."""
+    """Record clock steps. Return a device's times, and how often they run back for other reasons."""
     times = stamps.copy() if zone is None else to_utc(stamps, zone)
     apart, rises = np.diff(lines), np.diff(stamps)
     pace = int(np.median(rises[rises > 0])) if (rises > 0).any() else 0
@@ -388,7 +388,7 @@ def _on_one_clock(
             # one late or early row among ordered rows is not a clock step
             continue
         before, after = (0, 0) if zone is None else fold_sizes(stamps[cut - 1 : cut + 1], zone).tolist()
-        # the end of summer time repeats a whole fold, whereas a time server sets a clock back by seconds
+        # the end of summer time repeats a whole fold; a time server sets clocks back by seconds
         doubled = before > 0 and 0 < after < 2 * fall and fall <= after + pace
         causes = {
             _WRITERS: not doubled and cut >= _MANY and abs(int(stamps[cut] - stamps[0])) <= _PUNCTUAL * pace,

@@ -1,4 +1,4 @@
-"""Defines the columns of a log and `Rows`, which every form yields, and converts cells to values."""
+"""Defines a log's columns and `Rows`, which every form yields, and converts cells to values."""
 
 import math
 import re
@@ -43,7 +43,7 @@ _SOURCE_UNITS = {"1": "%", "By": "MiB", "W": "W", "Hz": "MHz", "Cel": "C", "s": 
 
 
 def absence(text: str) -> str | None:
-    """Return the reason why a cell has no value, such as `[text in brackets]`, or None if it has one."""
+    """Return why a cell has no value, such as `[text in brackets]`, or None if it has one."""
     bracketed = text.startswith("[") and text.endswith("]")
     return text[1:-1] if bracketed else (text or "empty") if text in {"N/A", "-", "ERR!", "nan", ""} else None
 
@@ -71,7 +71,7 @@ def extra_name(source: str) -> str:
 
 
 def make_column(target: str, source: str, unit: str = "", decimal: str = ".", **more: Any) -> Column:
-    """Return a column, or an extra column if `target` is empty. `unit` is the unit in the heading."""
+    """Return a column, or an extra one if `target` is empty. `unit` is that in the heading."""
     metric, assumed = BY_NAME.get(target), ""
     read: Callable[[str], Any] = str
     if metric is not None and metric.dtype == "bool":
@@ -122,7 +122,7 @@ _PATTERNS: dict[str, tuple[str, Callable[[str], Any]]] = {
 
 @dataclass(slots=True)
 class Texts:
-    """Strings stored as one code per row (-1 if missing), and the string for each code."""
+    """Strings as one code per row (-1 if missing), and the string for each code."""
 
     codes: npt.NDArray[np.int32]
     texts: list[Any]
@@ -217,7 +217,7 @@ def _decode_column(column: Column, cells: Any) -> tuple[Values, Texts | None, Bo
 
 
 def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
-    """Return numbers, with NaN for missing values, or None if units differ or a value is impossible."""
+    """Return numbers (NaN if missing), or None if units differ or a value is impossible."""
     metric, none = BY_NAME[column.target], pa.nulls(1, pa.string())[0]
     texts = pc.utf8_trim_whitespace(cells)
     suffix = next((text for text in texts[:_MANY].to_pylist() if text and text[0] != "["), "").lstrip("+-.0123456789")
@@ -303,7 +303,7 @@ class Layout:
 def make_layout(
     columns: Sequence[Column], preferred: frozenset[str] = frozenset(), delimiter: str = ",", header: str = ""
 ) -> Layout:
-    """Return a layout that reads each target from its `preferred` column or, without one, from its first column."""
+    """Return a layout that reads each target from its `preferred` column or, failing that, its first."""
     # the last one wins
     order = sorted(enumerate(columns), key=lambda pair: (pair[1].source in preferred, -pair[0]))
     chosen = {column.target: place for place, column in order}
@@ -341,7 +341,7 @@ def scan(data: bytes, layout: Layout) -> tuple[list["pa.Array[Any]"], list[int]]
 
 
 def without_faults(rows: Rows, faults: dict[str, BoolArray]) -> tuple[Rows, list[tuple[int, str]]]:
-    """Return the rows without a fault, and the position and first fault of every other row."""
+    """Return the rows without a fault, and the position and first fault of the others."""
     bad = np.zeros(len(rows), dtype=np.bool_)
     found: list[tuple[int, str]] = []
     for reason, wrong in faults.items():

@@ -1,4 +1,4 @@
-"""Reads one log: assigns a device and a time to each row that its form yields, and builds tables."""
+"""Reads one log: gives each row of its form a device and a time, and builds tables."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -168,7 +168,7 @@ class Extraction:
         return times
 
     def _survey(self) -> clock.Order:
-        """Read the file again to find the time order of all rows, which takes 22 bytes of memory per row."""
+        """Read the file again to find the time order of all rows, at 22 bytes of memory per row."""
         again = Extraction(self._file.again(), self._options, self._form, longest=self._longest)
         kinds: tuple[npt.DTypeLike, ...] = (np.uint32, np.int64, np.int16, np.uint64)
         found: list[list[npt.NDArray[Any]]] = [[], [], [], []]

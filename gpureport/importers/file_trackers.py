@@ -89,7 +89,7 @@ def _read_numbers(text: Any) -> dict[str, float] | None:
 
 class TrackioStore(LocalStore):
     def query(self, query: str, *values: str) -> list[Any]:
-        """Return the rows of a query, in which `RUN` stands for the run id (or name, before Trackio 0.24)."""
+        """Return a query's rows, in which `RUN` is the run id (or name, before Trackio 0.24)."""
         with open_database(self.path, _TABLES, "Trackio") as connection:
             names = [name for _, name, *_ in connection.execute("pragma table_info(metrics)")]
             query = query.replace("RUN", "run_id" if "run_id" in names else "run_name")
@@ -196,7 +196,7 @@ Cells = Mapping[str, str]
 
 
 class _Row(NamedTuple):
-    """One run in a table. `start` is a time and whether it is UTC, and `lacks` explains why metrics are missing."""
+    """A run in a table. `start` is a time and whether it is UTC; `lacks` says why metrics are missing."""
 
     id: str
     name: str
@@ -339,7 +339,7 @@ def _read_job(job: str, rows: Sequence[Cells]) -> _Row:
 
 
 def _read_run(run: str, rows: Sequence[Cells]) -> _Row:
-    """Return a run of CodeCarbon, whose rows are its tasks, or contain everything since it began."""
+    """Return a CodeCarbon run, whose rows are its tasks, or contain everything since it began."""
     last, is_task = rows[-1:], "task_name" in rows[0]
     rows, own = rows if is_task else last, last[0]
     seconds, gpus = _add(rows, "duration"), int(_add(last, "gpu_count"))
@@ -347,7 +347,7 @@ def _read_run(run: str, rows: Sequence[Cells]) -> _Row:
     energy, memory = (_add(rows, name) / (_add(last, "pue") or 1.0) for name in ("gpu_energy", "ram_energy"))
     if not (1 <= gpus <= MOST_GPUS and 0 < seconds <= _LONGEST and 0 < energy <= _LONGEST):
         return _Row(run, run, lacks="without the energy of its GPUs" if gpus else "without a GPU")
-    # each task restarts the duration, but not the energy; the power of the memory is constant (within 10%)
+    # each task restarts the duration, but not the energy; memory power is constant (within 10%)
     if not is_task and memory * 3.6e6 > 1.1 * seconds * _add(last, "ram_power") > 0:
         return _Row(run, run, lacks="with the duration of its last task only (give CodeCarbon's table of tasks)")
     use, means = _add(last, "gpu_utilization_percent") / 100, {"gpu_power_watts": energy * 3.6e6 / seconds / gpus}

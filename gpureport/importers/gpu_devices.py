@@ -97,11 +97,11 @@ class Gpus:
 
     @property
     def sure(self) -> bool:
-        """Whether each GPU has a unique uuid or serial number; machines of one type share PCI addresses."""
+        """Whether each GPU has a unique uuid or serial; machines of a type share PCI addresses."""
         return all(({"uuid", "serial"} - self._ambiguous) & gpu.names.keys() for gpu in self._found)
 
     def assign(self, rows: Rows, times: IntArray, where: BoolArray) -> IntArray:
-        """Return the position of each row's GPU among all GPUs, or a code in LEFT_OUT, for the rows in `where`."""
+        """Return each row's GPU as a position among all GPUs, or a code in LEFT_OUT, for the rows in `where`."""
         held = {name: column for name in NAMES if isinstance(column := rows.data.get(name), Texts)}
         damaged = _find_damaged_names([*held.values()], times, where, self._seen)
         if "index" in held:
@@ -257,7 +257,7 @@ def _replaces_row(odd: IntArray, own: IntArray, times: IntArray) -> BoolArray:
     around = np.searchsorted(own, odd) + np.array([[-1], [0]])
     there = (around >= 0) & (around < len(own))
     apart = np.abs(times[odd] - times[own[np.clip(around, 0, len(own) - 1)]])
-    # a row of another GPU would be closer to one of the two rows, unless one of these is missing
+    # another GPU's row would be closer to one of the two rows, unless one is missing
     beat = (apart >= 0.6 * step) & (apart <= gap_seconds(step / 1e6) * 1e6)
     fits: BoolArray = np.where(there, beat, (~there).sum(axis=1, keepdims=True) < _AT_EDGE).all(axis=0) & (step > 0)
     return fits
@@ -319,7 +319,7 @@ def _infer(rows: Rows, times: IntArray, at: IntArray) -> _Ticks | None:
             most = alike
     if best is None:
         return _infer_from_repetition(gaps, columns, at[: len(gaps)])
-    # if all rows within each tick are equal, they are one GPU's row, written several times
+    # if all rows of each tick are equal, they are one GPU's row, written repeatedly
     copies = columns and not any((column[1:] != column[:-1])[gaps <= best.gap].any() for column in columns)
     return None if copies else best
 
@@ -340,7 +340,7 @@ def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], at: 
 
 
 def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: "QueryLines") -> Iterator[Rows]:
-    """Yield the rows; if no column identifies the GPU, use the row's position in the tick as its index."""
+    """Yield the rows; if no column identifies the GPU, its index is the row's position in the tick."""
     account = log.account
     ticks: _Ticks | None = None
     begun, counted, last, before = False, 0, 0, 0

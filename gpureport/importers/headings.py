@@ -132,7 +132,7 @@ class ColumnName(NamedTuple):
 
 
 def recognise_column(heading: str, columns: _Columns) -> ColumnName | None:
-    """Return the column that a heading names, or None if the heading contains any other word."""
+    """Return the column that a heading names, or None if it contains any other word."""
     words = heading_words(heading)
     of_host = words[:1] in {("host",), ("system",)} and columns is HOST_COLUMNS
     for plain in map(frozenset, (words, words[1:]) if of_host else (words,)):

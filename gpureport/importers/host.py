@@ -59,7 +59,7 @@ KNOWN = {*_FIGURES, "%idle", "kbmemused", "rkB/s", "Command", "used"}
 
 
 def _read_row(row: Cells) -> dict[str, float]:
-    """Return the values in a row. Raises ValueError with the reason if the row must be rejected."""
+    """Return a row's values. Raises ValueError with the reason to reject the row."""
 
     def figure(name: str, unit: int = 1) -> float:
         value = row[name]
@@ -181,7 +181,7 @@ class DayClock:
         self._last: dict[Hashable, int] = {}
 
     def date(self, text: str) -> None:
-        """Set the date. If it is ambiguous, use the date that fits the GPU log or, failing that, the first."""
+        """Set the date. An ambiguous one becomes the date that fits the GPU log or else the first."""
         month_first = ("%m-%d-%Y", "%m-%d-%y") if "/" in text else ()
         forms = ("%Y-%m-%d", *month_first, "%d-%m-%Y", "%d-%m-%y", "%b-%d-%Y")
         dates = [tools.parse_with(re.sub("[./]", "-", text), form) for form in forms]

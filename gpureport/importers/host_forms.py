@@ -67,7 +67,7 @@ def _find_heading(line: str) -> tuple[str, ...]:
 
 
 def _name_cells(names: tuple[str, ...], cells: Sequence[str]) -> list[Cells] | None:
-    """Return cells by name (none if there is no metric), or None if the number of cells is wrong."""
+    """Return cells by name (none without a metric), or None if their number is wrong."""
     if KNOWN.isdisjoint(names):
         return [{}]
     fits = len(cells) == len(names) or (names[-1] == "Command" and len(cells) > len(names))
@@ -159,7 +159,7 @@ def _find_vmstat_names(cells: Sequence[str]) -> list[str]:
 
 @host_form
 def read_vmstat(lines: Iterable[str], first: int, account: Account, _: Around) -> Iterator[Said]:
-    """Yield the rows. The first row after a start has only a stamp, because its values are means since boot."""
+    """Yield the rows. The first after a start has only a stamp: its values are means since boot."""
     names, utc, begins, below, page, last, pace = list[str](), False, False, 0, 0, 0, 0
     for number, line in whole_lines(lines, first, account):
         cells = line.split()
@@ -177,7 +177,7 @@ def read_vmstat(lines: Iterable[str], first: int, account: Account, _: Around) -
             row = dict(zip(names, cells, strict=False))
             rows: list[Cells] = [{"CPU": "all", "%idle": row.get("id"), "%iowait": row.get("wa")}, row]
             step = time[0] - last if time else pace
-            # vmstat may have been started again at the end of a page, which changes the interval of rows
+            # vmstat may have restarted at the end of a page, which changes the interval of rows
             begins |= below == 0 and abs(step - pace) > max(pace // 2, 1_000_000)
             if time and begins:
                 account.absent["us sy id wa bi bo", "means since the machine was started"] += 1
@@ -198,7 +198,7 @@ _OF_THREADS = "the list shows threads, whose loads add up to that of a process"
 
 @host_form
 def read_top(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
-    """Yield the summary and processes of each screen; omit the loads of the first screen, which cover no time."""
+    """Yield each screen's summary and processes, without the first screen's loads, which cover no time."""
     clock, time, screens, threads = DayClock(account, around), None, 0, False
     names: list[str] = []
     cores: list[tuple[str, dict[str, float]]] | None = []
@@ -245,7 +245,7 @@ def _parse(text: str) -> float:
 
 
 def _average(cores: Sequence[tuple[str, dict[str, float]]]) -> list[Cells] | None:
-    """Return the load of each core and of all cores, or None if the terminal cut off some cores."""
+    """Return the load of each core and of all, or None if the terminal cut off some."""
     numbers = sorted(int(core) for core, _ in cores if core.isdigit())
     is_cut = len(numbers) == 1 or numbers != list(range(len(numbers))) or not all(len(parts) > 1 for _, parts in cores)
     if is_cut or not cores:

@@ -1,4 +1,4 @@
-"""Joins rows from several logs into one run: rotated logs, logs from several nodes, and logs with more metrics."""
+"""Joins several logs into one run: rotated logs, logs from several nodes, and logs with more metrics."""
 
 import re
 from collections import Counter
@@ -30,7 +30,7 @@ _JOINED, _HELD = "joined", "held"
 
 
 class _Joined:
-    """The joined logs of one run: devices, rows and intervals by id, and machines with a host log."""
+    """A run's joined logs: devices, rows and intervals by id, and machines with a host log."""
 
     def __init__(self) -> None:
         self.known, self.tables, self.rates = dict[str, Device](), surveys.Tables(), dict[str, float]()
@@ -44,7 +44,7 @@ def join_logs(logs: Sequence[surveys.Log], tz: str | None) -> tuple[surveys.Tabl
     """
     mains = [log for log in logs if log.given.companion_of is None and not log.given.beside]
     companions = [log for log in logs if log.given.companion_of is not None]
-    # a single reading is assumed to cover 1 s; metrics are added to the host log with the shortest interval
+    # a single reading counts as 1 s; metrics are added to the host log with the shortest interval
     hosts = [log for log in logs if log.given.beside]
     hosts.sort(key=lambda log: (log.interval, -log.outcome.quality.rows_kept))
     for log in logs[1:]:
@@ -154,7 +154,7 @@ def _name_device(device: Device, node: str | None, known: dict[str, Device], tak
             own = f"gpu:{index}"
         known[before + own] = replace(device, id=before + own, index=index, node=node)
         return before + own
-    # facts are from the first log, except for the lowest limit and the largest memory of all logs
+    # facts are from the first log, except for the lowest limit and the largest memory
     filled, more = asdict(same), asdict(device)
     filled |= {name: more[name] for name, value in filled.items() if value in {None, "unknown"}} | {"node": node}
     for name, pick in (("power_limit_watts", min), ("memory_total_bytes", max), ("memory_reserved_bytes", max)):
@@ -164,7 +164,7 @@ def _name_device(device: Device, node: str | None, known: dict[str, Device], tak
 
 
 def _add_log(joined: _Joined, log: surveys.Log, main: str = "") -> Outcome:
-    """Add the rows of a log, which may accompany the log `main`. Return its outcome with only the devices it adds."""
+    """Add a log's rows, which may accompany the log `main`. Return its outcome with only the devices it adds."""
     tables, account, names, taken = joined.tables, Counter[str](), dict[str, str](), list[str]()
     held = log.take()
     for device in (device for device in log.outcome.devices if device.id in held):

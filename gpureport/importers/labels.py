@@ -98,7 +98,7 @@ class LabelTable:
         shown = dict.fromkeys((run.name, *(part for path in paths for part in path.parts[-3:])))
         for number in (number for text in shown for number in _NUMBER.findall(text)):
             rows += self._look_up("job", [number]) or self._look_up("job", number.split("_"))
-        # a number in a name is a job id if the time fits and the machine does not contradict it
+        # a number in a name is a job id if the time fits and the machine does not differ
         rows = [row for row in rows if _fits_time(run, row) and (_fits_node(nodes, row) or not (nodes and row.nodes))]
         return rows or [row for row in self._look_up("node", nodes) if _fits_time(run, row)]
 
@@ -182,7 +182,7 @@ def _make_row(line: int, values: dict[str, str]) -> LabelRow | None:
 
 @lru_cache(1024)
 def expand_node_list(text: str) -> tuple[str, ...]:
-    """Expand a Slurm list of machines, such as `gpu[01-04,07],login1`, unless it is too long."""
+    """Expand a Slurm list of machines (`gpu[01-04,07],login1`) unless it is too long."""
     parts: list[str] = re.findall(r"(?:[^\s,;\[\]]|\[[^\[\]]*\])+", text)
     nodes: list[str] = []
     for part in parts:

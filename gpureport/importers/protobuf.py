@@ -13,11 +13,11 @@ from typing import Any
 from gpureport.importers.account import CUT_LAST_LINE, MALFORMED, Account
 from gpureport.importers.source_text import BLOCK, RawFile, decompressed_blocks
 
-_VARINT, _BYTES, _SIZES = 0, 2, {1: 8, 5: 4}  # kinds of fields, and the sizes of those with a fixed size
+_VARINT, _BYTES, _SIZES = 0, 2, {1: 8, 5: 4}  # kinds of fields, and the sizes of those of a fixed size
 
 
 def read_message(data: bytes) -> defaultdict[int, list[Any]]:
-    """Return values by field number, as integers or bytes. Raises ValueError if the data is not a message."""
+    """Return values by field number, as integers or bytes. Raises ValueError if the data is no message."""
     found: defaultdict[int, list[Any]] = defaultdict(list)
     at = 0
     while at < len(data):
@@ -35,7 +35,7 @@ def read_message(data: bytes) -> defaultdict[int, list[Any]]:
 
 
 def _read_number(data: bytes, at: int) -> tuple[int, int]:
-    """Return a varint (seven bits per byte, lowest bits first) and the position after it."""
+    """Return a varint (seven bits per byte, lowest first) and the position after it."""
     value = 0
     for place, byte in enumerate(data[at : at + 10]):
         value |= (byte & 0x7F) << (7 * place)
@@ -46,7 +46,7 @@ def _read_number(data: bytes, at: int) -> tuple[int, int]:
 
 MARK = "brain.Event:"
 """The beginning of the version in the first record of every event file."""
-_FRAME, _CHECKSUM, _LONGEST = 12, 4, 2**28  # bytes before and after a message, and the maximum message size
+_FRAME, _CHECKSUM, _LONGEST = 12, 4, 2**28  # bytes around a message, and the maximum message size
 _TIME, _STEP, _SUMMARY = 1, 2, 5
 _TAG, _SIMPLE, _TENSOR = 1, 2, 8
 _CONTENTS, _DTYPES = (4, 5, 6), {1: "<f", 2: "<d"}
@@ -54,7 +54,7 @@ _CONTENTS, _DTYPES = (4, 5, 6), {1: "<f", 2: "<d"}
 
 
 def read_events(file: RawFile, account: Account) -> Iterator[tuple[int, dict[str, float | str]]]:
-    """Yield the number of each record with scalars, and its `wall_time`, `step` and scalars by tag."""
+    """Yield the number of each record with scalars, its `wall_time`, `step` and scalars by tag."""
     held, number = b"", 0
     for block in decompressed_blocks(file, BLOCK):
         held, at = held + block, 0

@@ -90,7 +90,7 @@ class Importer(Protocol):
         """Return whether a source with this beginning is of this kind."""
 
     def extract(self, file: RawFile, options: ReadOptions) -> "Extraction":
-        """Start reading a source. Raises SourceError if the source contains nothing usable."""
+        """Start reading a source. Raises SourceError if nothing in it is usable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ class Store(ABC):
 
     @abstractmethod
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return the runs in an experiment (None for all) that match a filter, newest first."""
+        """Return an experiment's runs (None for all) that match a filter, newest first."""
 
     def run(self, run_id: str) -> RunInfo | None:
         return next((run for run in self.runs() if run.id == run_id), None)

@@ -1,4 +1,4 @@
-"""Opens another program's SQLite database without changing it or writing anything beside it."""
+"""Opens another program's SQLite database without changing it or writing beside it."""
 
 import shutil
 import sqlite3
@@ -33,7 +33,7 @@ def read_head(path: Path) -> bytes:
 
 
 def unreadable(error: OSError, path: Path, code: str = "cannot_read") -> SourceError:
-    """Return a SourceError about the error's own path or, if it has none, about `path`."""
+    """Return a SourceError about the error's own path or else about `path`."""
     hint = error.hint if isinstance(error, UnsafeFileError) else "check its permissions, or copy it"
     return SourceError(str(error.filename or path), error.strerror or "cannot be read", hint, code=code)
 
@@ -93,7 +93,7 @@ def _copy(path: Path, log: Path) -> Path:
 
 @lru_cache(256)
 def _copy_state(path: Path, log: Path, _: tuple[int, int, int]) -> Path:
-    """Copy a database and its log, once for each state of the two, and return the copy of the database."""
+    """Copy a database and its log, once per state of the two, and return the database's copy."""
     folder = make_temporary_folder()
     for each in (path, log):
         shutil.copyfile(each, folder / each.name)

@@ -52,7 +52,7 @@ def find_runs(
 
 
 class Reading:
-    """Reads one run from its logs and hashes them; all batches must be read before the run."""
+    """Reads a run from its logs and hashes them; all batches must be read before the run."""
 
     def __init__(
         self,
@@ -224,7 +224,7 @@ class Reading:
 
 @contextmanager
 def errors_at(locator: str) -> Iterator[None]:
-    """In errors, name sources as the user did, since the spooled copy of a pipe has a meaningless name."""
+    """In errors, name sources as the user did: a pipe's spooled copy has a meaningless name."""
     try:
         yield
     except SourceError as error:
@@ -256,7 +256,7 @@ def compute_run_id(sources: Iterable[str], options: ReadOptions) -> str:
 
 
 def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> tuple[ReadOptions, Labels, list[str], bool]:
-    """Return options, labels and notes from the files beside a run's logs, and whether the run is unfinished."""
+    """Return options, labels and notes from the files beside a run's logs, and whether it is unfinished."""
     recorded = dict.fromkeys(each.path.parent for each in inputs if name_log(each.path) and each.locator != "-")
     found = {folder: read_run_file(folder) for folder in recorded if (folder / RUN_FILE).is_file()}
     runs = [run for run in found.values() if run is not None]

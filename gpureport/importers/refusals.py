@@ -58,7 +58,7 @@ _FIRST_LINES: dict[str, CodedProblem] = {
 
 
 def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedProblem:
-    """Return what a file is, what to do, and a code; `is_other`: a host log instead of a GPU log or vice versa."""
+    """Return what a file is, what to do, and a code; `is_other`: a host log for a GPU log or vice versa."""
     text = head_text(head)
     first = head.decode(errors="replace").lstrip("\ufeff").lstrip().partition("\n")[0].strip()
     # the beginning of the first line that is not blank
@@ -135,7 +135,7 @@ _MOST_LINES, _OF_A_KIND = 300_000, 300
 
 
 def thinned(data: bytes) -> bytes:
-    """Shorten a text to the first lines of each pattern, which are enough to recognise a log."""
+    """Shorten a text to each pattern's first lines, which suffice to recognise a log."""
     seen, kept = Counter[bytes](), list[bytes]()
     kinds = data.translate(None, (string.ascii_letters + string.digits).encode()).split(b"\n", _MOST_LINES)
     for line, kind in zip(data.split(b"\n", _MOST_LINES)[:_MOST_LINES], kinds, strict=False):

@@ -1,4 +1,4 @@
-"""Groups files into runs: logs from one machine at one time, logs from several nodes, and files beside them."""
+"""Groups files into runs: logs from one machine at one time, from several nodes, and files beside them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ starts all logs of a run, whereas separate jobs on a cluster may begin in the sa
 
 
 class FoundRuns(NamedTuple):
-    """The logs of each run in each source, and the reasons why some host logs are `unused`."""
+    """Each run's logs in each source, and why some host logs are `unused`."""
 
     runs: list[list[list[Input]]]
     unused: dict[Path, str]
@@ -47,7 +47,7 @@ def find_source_runs(
     options: ReadOptions | None = None,
     steps: bool = False,
 ) -> FoundRuns:
-    """Return the runs in files, folders or `-`; with `steps`, sources never become a single run."""
+    """Return the runs in files, folders or `-`; `steps` keeps sources apart."""
     options = options or ReadOptions()
     logs, hosts = _find_logs(sources, host, kind)
     groups = _group_logs(logs, options, steps=steps)
@@ -275,7 +275,7 @@ def longer_names(locators: Sequence[str]) -> list[str]:
 
 
 def lengthen_equal_names(named: Sequence[tuple[str, str | None]]) -> list[str]:
-    """Return the names of runs, extending equal names with the parts of their paths that differ."""
+    """Return the names of runs, with the parts of their paths that differ for equal names."""
     names = [name for name, _ in named]
     for name in {*names}:
         places = [place for place, (own, log) in enumerate(named) if own == name and log is not None]

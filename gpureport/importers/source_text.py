@@ -1,4 +1,4 @@
-"""Reads a log as text: hashes its bytes, decompresses intact parts, and splits it into UTF-8 lines."""
+"""Reads a log as text: hashes it, decompresses intact parts, and splits it into UTF-8 lines."""
 
 import bz2
 import codecs
@@ -34,7 +34,7 @@ PIECE_BYTES = 5 * 2**20
 
 @dataclass(slots=True)
 class ByteAccount:
-    """Problems in the bytes of a log; `damage` explains why only part of a compressed log was read."""
+    """Problems in a log's bytes; `damage` says why only part of a compressed log was read."""
 
     nul_bytes: int = 0
     nul_runs: int = 0
@@ -97,7 +97,7 @@ class RawFile:
         self._ended = self._again = False
 
     def __reduce__(self) -> "tuple[type[RawFile], tuple[Path]]":
-        """Let another process read the file from the beginning, whatever its working directory."""
+        """Let another process read the file from the beginning, in any working directory."""
         return RawFile, (self.path.absolute(),)
 
     def again(self) -> "RawFile":
@@ -125,7 +125,7 @@ class RawFile:
                 self._again |= known > 0
                 if known < len(block):
                     self._wait()
-                    # hash in another thread while the block is parsed, since hashing releases the interpreter lock
+                    # hash in another thread while parsing, since hashing releases the interpreter lock
                     self._hashing = _HASHERS.submit(self._hasher.update, memoryview(block)[known:])
                     self.hashed = at + len(block)
                 at += len(block)
@@ -199,7 +199,7 @@ def _unpack_zstd(chunks: Iterator[bytes], account: ByteAccount) -> Iterator[byte
 
 
 def archive_kind(file: RawFile) -> str | None:
-    """Return which kind of archive a file is, even if compressed, or None for any other file."""
+    """Return a file's kind of archive, even if compressed, or None for any other file."""
     if next(decompressed_blocks(file, _HEADER), b"")[_TAR_AT:].startswith(_TAR):
         return "a tar archive"
     return next((name for magic, name in _ARCHIVES.items() if file.first_bytes().startswith(magic)), None)
@@ -245,7 +245,7 @@ def _decode(blocks: Iterator[bytes]) -> Iterator[bytes]:
         head += block
         if len(head) >= _SNIFFED:
             break
-    # zeros on one side of most byte pairs indicate UTF-16; a run of NUL bytes has zeros on both sides
+    # zeros on one side of most byte pairs mean UTF-16; a run of NUL bytes has them on both
     low, high = head[:_SNIFFED:2].count(0), head[1:_SNIFFED:2].count(0)
     most = max(0.3 * len(head[:_SNIFFED]), 16)
     utf_16 = "utf-16-le" if high - low > most else "utf-16-be" if low - high > most else "utf-8"
@@ -256,7 +256,7 @@ def _decode(blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _blocks(file: RawFile, size: int) -> Iterator[bytes]:
-    """Yield UTF-8 text with LF line endings, in which a single NUL byte replaces each run of NUL bytes."""
+    """Yield UTF-8 text with LF line endings, and a single NUL byte for each run of them."""
     account, held, nul = file.account, b"", False
     for each in _decode(decompressed_blocks(file, size)):
         block = held + each if held else each
@@ -329,7 +329,7 @@ class Piece(NamedTuple):
 
 
 class Text:
-    """The text of a log, or of its first `blocks`. Each iteration yields the lines from the beginning."""
+    """The text of a log, or of its first `blocks`. Each iteration starts from the beginning."""
 
     def __init__(self, file: RawFile, *, longest: int = LONGEST_LINE, blocks: int | None = None) -> None:
         self._file, self._longest, self._most = file, longest, blocks

@@ -46,7 +46,7 @@ _NO_LOGS = {"output.log", ".md", ".json", ".toml", ".html", ".pdf", ".png", ".sv
 
 
 def find_tracker(source: str) -> Tracker | None:
-    """Return the tracker of a store, given as a locator or path that may end with `#` and a run."""
+    """Return the tracker of a store, a locator or path that may end with `#` and a run."""
     store = _find_store_path(source) or str(hold_stream(source) or source)
     if not source.startswith(LOCATORS) and not _may_be_store(Path(store)):
         return None
@@ -58,7 +58,7 @@ def _may_be_store(path: Path) -> bool:
         if path.is_file():
             with path.open("rb") as file:
                 head = file.read(4096).lstrip()
-            # an empty file may be a store because of its name, and tables of runs may be compressed
+            # an empty file's name may make it a store, and tables of runs may be compressed
             return not head or head.startswith(_STORES) or read_head(RawFile(path), 64).startswith(_STORES)
         return path.is_dir() and any(_STORED.fullmatch(name) for _, _, names in walk_folder(path) for name in names)
     return True
@@ -126,7 +126,7 @@ _STREAMS: dict[str, Path] = {}
 
 
 def hold_stream(source: str) -> Path | None:
-    """Return a file with the content of a pipe or standard input, or None for any other source."""
+    """Return a file with the content of a pipe or standard input, otherwise None."""
     is_stream = source == "-" or (path_exists(source) and not is_folder(source))
     if is_stream and not Path(source).is_file() and source not in _STREAMS:
         _STREAMS[source] = _spool(source)
@@ -214,7 +214,7 @@ def list_unused_files(source: str | Path, used: Collection[Path]) -> list[Path]:
 
 
 def list_gpu_logs(source: Path) -> list[Input]:
-    """Return the GPU logs in a folder and its subfolders, except logs that a tracker keeps with a run."""
+    """Return a folder's GPU logs at any depth, except those that a tracker keeps with a run."""
     logs: list[Input] = []
     try:
         for folder, below, _ in walk_folder(source, follows_links=True):
@@ -270,7 +270,7 @@ def strip_suffixes(name: str) -> str:
 
 
 def split_path(locator: str) -> tuple[tuple[str, ...], int]:
-    """Return the parts of a log's path, without a usual file name, and how many of the last ones form its name."""
+    """Return the parts of a log's path, without a usual file name, and how many form its name."""
     path = Path(locator)
     folders = path.resolve().parent.parts[1:]
     name = strip_suffixes(path.name) if path.suffix in record_folder.COMPRESSED_SUFFIXES else path.stem
@@ -286,7 +286,7 @@ def derive_name(locator: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
-    """Facts about a run from the user or from a file beside the logs; they are not part of its identity."""
+    """Facts about a run from the user or a file beside the logs, which are not part of its identity."""
 
     name: str | None = None
     step: str | None = None
@@ -336,7 +336,7 @@ def _name_gpu_models(run: Run, model: str) -> Run:
 
 
 def list_label_files(log: Path) -> list[Path]:
-    """Return the files that may contain the labels of a log, in order of increasing precedence."""
+    """Return the files that may contain a log's labels, in increasing precedence."""
     places = (log.parent / record_folder.LABEL_FILE, log.with_suffix(".json"), log.with_name(f"{log.name}.json"))
     return [path for path in dict.fromkeys(places) if path != log]
 

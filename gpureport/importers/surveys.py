@@ -38,7 +38,7 @@ _EQUAL, _OTHER = 0.5, 0.01
 
 
 class Log:
-    """A surveyed log, whose rows are kept in memory or read again; `rank` sorts the main log first."""
+    """A surveyed log, with rows in memory or read again; `rank` sorts the main log first."""
 
     def __init__(self, given: Input, options: ReadOptions, file: RawFile | None = None) -> None:
         self.given, self.file, self._options = given, file or RawFile(given.path), options
@@ -107,7 +107,7 @@ def find_span(table: pa.Table) -> Span:
 
 
 def shared_time(one: Span, other: Span) -> int:
-    """Return the overlap of two spans in microseconds, which is negative if they are apart."""
+    """Return the overlap of two spans in microseconds, negative if they are apart."""
     return min(one[1], other[1]) - max(one[0], other[0])
 
 
@@ -122,7 +122,7 @@ def any_overlap(spans: Sequence[Span]) -> bool:
 
 
 def have_one_clock(one: Outcome, other: Outcome, tz: str | None) -> bool:
-    """Return whether the times of two logs are comparable: `tz` is given, or both or neither are in UTC."""
+    """Return whether two logs' times are comparable: with `tz`, or if both or neither are in UTC."""
     return tz is not None or (one.timezone is None) == (other.timezone is None)
 
 
@@ -142,7 +142,7 @@ def check_shared_time(locator: str, span: Span, main: Span) -> None:
 
 
 def find_nearest(times: columns.IntArray, stamps: columns.IntArray) -> tuple[columns.IntArray, columns.IntArray]:
-    """Return the position of the stamp nearest to each time (in a tie, the earlier), and its distance."""
+    """Return the position of the stamp nearest to each time (the earlier in a tie), and its distance."""
     after = np.clip(np.searchsorted(stamps, times), 0, len(stamps) - 1)
     before = np.maximum(after - 1, 0)
     place = np.where(np.abs(stamps[before] - times) <= np.abs(stamps[after] - times), before, after)

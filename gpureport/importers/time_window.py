@@ -71,7 +71,7 @@ def _parse_moment(option: str, text: str, run: Run) -> int:
 
 
 def cut_recording(recording: Recording, window: Window) -> Recording:
-    """Return part of a run, without its stated work if training metrics show the work of the part."""
+    """Return part of a run, without its stated work if training metrics show the part's."""
     run, training, quality = recording.run, recording.training, recording.run.quality
     start, end = window.bounds(run)
 
@@ -117,7 +117,7 @@ def cut_recording(recording: Recording, window: Window) -> Recording:
 
 
 class CutReading:
-    """Provides part of a run through the `Reading` interface while keeping the whole run in memory."""
+    """Provides part of a run as a `Reading` while keeping the whole run in memory."""
 
     def __init__(self, reading: "RunReading", window: Window, whole: Recording | None = None) -> None:
         self._reading, self._window, self._whole = reading, window, whole

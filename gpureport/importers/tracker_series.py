@@ -43,7 +43,7 @@ _MOST_STEP = 2**62
 
 
 class Series(NamedTuple):
-    """The points of one series as logged: times in microseconds, values, and steps (NaN if not recorded)."""
+    """A series as logged: times in microseconds, values, and steps (NaN if not recorded)."""
 
     times: IntArray
     values: FloatArray
@@ -54,7 +54,7 @@ class Series(NamedTuple):
 
 
 class Meaning(NamedTuple):
-    """The meaning of a series. `counts` turns values into rates, and `primes` drops a monitor's first value."""
+    """A series' meaning. `counts` turns values into rates; `primes` drops a monitor's first value."""
 
     metric: str
     factor: float
@@ -81,7 +81,7 @@ def is_measured(values: FloatArray) -> BoolArray:
 
 
 def place_on_ticks(series: Sequence[Series]) -> tuple[IntArray, FloatArray]:
-    """Return the times at which any series has a point, and each series' last value at those times (NaN if none)."""
+    """Return the times of all points, and each series' last value at those times (NaN if none)."""
     ticks = np.unique(np.concatenate([np.zeros(0, np.int64), *(each.times for each in series)]))
     values = np.full((len(series), len(ticks)), np.nan)
     for row, each in zip(values, series, strict=True):
@@ -104,7 +104,7 @@ def build_device_table(
     imputed: BoolArray | None = None,
     stage: str | None = None,
 ) -> "pa.Table":
-    """Return the rows of a device in time order; columns that are not metrics are text."""
+    """Return a device's rows in time order; columns that are no metrics are text."""
     rows = np.flatnonzero(~np.isnan([*values.values()]).all(axis=0))
     rows = rows[np.argsort(times[rows], kind="stable")]
     arrays: dict[str, pa.Array[Any]] = {
@@ -126,7 +126,7 @@ def build_device_table(
 def measure_times(
     tables: Iterable["pa.Table"], quality: Quality
 ) -> tuple[Quality, float | None, tuple[int, int] | None]:
-    """Return the account with gaps, the median interval of GPUs (of hosts if there are none), and the time span."""
+    """Return the account with gaps, the median interval of GPUs (or else hosts), and the time span."""
     clocks = []
     for table in tables:
         clocks.append(clock := Clock(table.column("device")[0].as_py()))
@@ -172,7 +172,7 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
     sources: tuple[Source, ...] = (),
     **about: Any,
 ) -> Tracked:
-    """Build a run; `last` is the time of its last record, and `about` contains other fields of `Run`."""
+    """Build a run; `last` is its last record's time, and `about` has other fields of `Run`."""
     order = sorted(series, key=lambda each: (each.index is None, each.node or "", each.index or 0))
     series = {device: series[device] for device in order}
     metrics = {each: points for each, points in metrics.items() if len(points.times)}
@@ -229,7 +229,7 @@ _COVERED, _EQUAL = 0.8, 60_000_000
 def attach_log(
     name: str, path: Path, tables: dict[Device, "pa.Table"], lasted: tuple[int, int], options: ReadOptions
 ) -> tuple[Quality, tuple[Source, ...]]:
-    """Replace the tables of devices that a log covers. Return the account and sources that the log adds to the run."""
+    """Replace the tables of devices in a log. Return the account and sources that it adds to the run."""
 
     def refuse(why: str) -> tuple[Quality, tuple[Source, ...]]:
         return Quality(notes=(f"{name} is attached to the run but {why}.",)), ()
@@ -287,7 +287,7 @@ def attach_log(
 
 
 class TrackedReading:
-    """Provides a tracker's run through the `Reading` interface; without `sizes`, any run may be stored."""
+    """Provides a tracker's run as a `Reading`; without `sizes`, any run may be stored."""
 
     sizes: tuple[int, ...] = ()
 

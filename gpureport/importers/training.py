@@ -101,7 +101,7 @@ _ADDED = "The bars of the training log were joined one after the other, without 
 
 
 class Training(NamedTuple):
-    """The points of a log, and whether its times are `dated`. Without times, `work` is the number of steps."""
+    """A log's points, and whether times are `dated`. Without times, `work` is the number of steps."""
 
     table: pa.Table
     outcome: Outcome

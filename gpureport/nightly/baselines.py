@@ -1,6 +1,6 @@
 """Named baselines: copies of runs in the store's `baselines/` folder, which may be kept in git or a bucket.
 
-Each baseline is a small store. A copy does not change when its run is relabelled or removed.
+Each is a small store. A copy does not change when its run is relabelled or removed.
 """
 
 import re

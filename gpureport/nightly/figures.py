@@ -23,7 +23,7 @@ COUNT = "count"  # the unit of counts
 
 @dataclass(frozen=True, slots=True)
 class FigureKind:
-    """A figure of a run that is tracked from night to night. Its unit is a base unit or `count`.
+    """A figure tracked from night to night. Its unit is a base unit or `count`.
 
     `better` is `higher`, `lower`, or empty if neither is better. A change matters if it is at least `smallest` and, as
     a share of the earlier value, `relative`.

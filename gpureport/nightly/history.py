@@ -1,6 +1,6 @@
-"""The history: a folder of records. Records are only ever added, so folders can be merged by copying.
+"""The history: a folder of records, which are only ever added, so folders merge by copying.
 
-A record is a Parquet file with a row per figure, so that any tool can read all records as one table.
+A record is a Parquet file with a row per figure, so any tool can read all as one table.
 """
 
 import json
@@ -180,7 +180,7 @@ class History:
 
 
 def _read_file(path: Place) -> NightlyRecord:
-    """Return the record in a file, without text that has become secret since it was recorded."""
+    """Return a file's record, without text that has become secret since it was recorded."""
     try:
         night = load_record(path.read_bytes())
         if night.id != path.stem:

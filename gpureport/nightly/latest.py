@@ -69,7 +69,7 @@ def summarize_latest_night(
     accepted: Sequence[Run] = (),
     record: NightlyRecord | None = None,
 ) -> LatestNight:
-    """Return the latest night, or the night of `record`, ignoring later nights and other calls in that night.
+    """Return the latest night, or that of `record`, without later nights and its other calls.
 
     A standing change is dropped once a run accepted as a baseline shows it.
     """
@@ -109,7 +109,7 @@ def _is_accepted(event: ChangeEvent, run: Run) -> bool:
 
 
 def list_followed_groups(nights: Sequence[NightlyRecord], latest: LatestNight) -> list[tuple[str, str]]:
-    """Return the groups of the latest night and, if it lacks a run, those of the night before."""
+    """Return the latest night's groups and, if it lacks a run, those of the night before."""
     groups = list(latest.groups)
     dates = [night.date for night in nights if night.measured_runs and night.date < latest.date]
     if latest.missing_runs and dates:
@@ -189,7 +189,7 @@ def _describe_new_event(night: LatestNight, event: ChangeEvent) -> Iterator[str]
 def check_for_worse_change(
     night: LatestNight, date: str, groups: Collection[tuple[str, str]], *, standing: bool = False
 ) -> Iterator[Check]:
-    """Yield, for each group of runs, a check that fails on a new or standing change for the worse."""
+    """Yield, per group of runs, a check that fails on a new or standing change for the worse."""
     for group in sorted(groups):
         outcome, observed, reason = _judge_group(night, date, group, standing=standing)
         yield Check(

@@ -121,7 +121,7 @@ class NightlyRecord:
 
     @property
     def id(self) -> str:
-        """The date and a digest of the content, so that recording a night twice yields one file."""
+        """The date and a digest of the content, so recording a night twice yields one file."""
         content = asdict(self)
         del content["recorded"], content["file"]
         # earlier versions called runs "parts" in the digest

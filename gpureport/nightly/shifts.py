@@ -100,7 +100,7 @@ def estimate_noise(values: "FloatArray", grain: float) -> NightNoise:
 
 
 def estimate_noise_about_levels(parts: "Sequence[FloatArray]", grain: float) -> NightNoise:
-    """Return the noise around levels of three or more values, from the innovation of each night."""
+    """Return the noise around levels of three or more values, from each night's innovation."""
     values = np.concatenate([part - np.median(part) for part in parts])
     correlation = _estimate_correlation(values, _robust_deviation(np.diff(values)) ** 2)
     shock = _robust_deviation(values[1:] - correlation * values[:-1])
@@ -192,7 +192,7 @@ def detect_changes(
         return ()
     edges = [*fit_levels(recent, _PENALTY * estimate_noise(recent, grain).deviation), len(recent)]
     while True:
-        # measure the noise again for the remaining steps, because a false step absorbs part of it
+        # measure the noise again for the remaining steps, as a false step absorbs part of it
         parts = [recent[start:end] for start, end in pairwise(edges)]
         noise = estimate_noise_about_levels(parts, grain)
         signs = []
@@ -249,6 +249,6 @@ def select_new_shifts(found: tuple[LevelShift, ...], before: tuple[LevelShift, .
 
 
 def keep_shifts(fits: list[tuple[LevelShift, ...]]) -> tuple[LevelShift, ...]:
-    """Return the newest fit, which is the first, or an older one of which it contains only a part."""
+    """Return the newest fit, which is the first, or an older one that it contains in part."""
     fuller = (fit for fit in fits if len(fit) > len(fits[0]) and not select_new_shifts(fits[0], fit))
     return next(fuller, fits[0])

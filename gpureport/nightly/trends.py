@@ -1,4 +1,4 @@
-"""The course of each figure over the nights, its changes, and events of changes that begin together."""
+"""The course of each figure over the nights, its changes, and events of joint changes."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -113,7 +113,7 @@ def _build_trend(group: tuple[str, str], kind: FigureKind, points: tuple[Point, 
         for each in (lasting, *(values[: len(values) - lacking] for lacking in range(SHORTEST + 1)))
     )
     found, before = keep_shifts(fits[:-1]), keep_shifts(fits[1:])
-    # a change visible the night before is not new, and nothing is new in a night without a value
+    # a change visible the night before is not new, nor is anything in a night without a value
     newest = {each.place for each in select_new_shifts(found, before)} if has_value else set()
     shifts = _widen_intervals(found, known) if kind.name in TIMED_FIGURES else found
     stated = {dict(run.params).get(CURRENCY, "") for point in known for run in point.runs}

@@ -1,4 +1,4 @@
-"""Reads and writes runs, reports and logs at a path on this machine, or in an object or folder in a bucket.
+"""Reads and writes runs, reports and logs at a local path, or in an object or folder in a bucket.
 
 Buckets are accessed through pyarrow, with the part of pathlib's interface that is used here. Credentials, region and
 endpoint are found where each cloud's own clients look for them. `written_paths` checks which paths a command may
@@ -25,7 +25,7 @@ from gpureport.regular_files import SCHEMES, code_system_error, copy_path
 if TYPE_CHECKING:
     from pyarrow import fs
 
-_SMALL = 2**23  # bytes written in one request; pyarrow uploads objects of 10 MB or more in parts
+_SMALL = 2**23  # bytes per request; pyarrow uploads objects of 10 MB or more in parts
 _CONNECT_SECONDS, _SILENT_SECONDS, _ATTEMPTS = 10, 15, 3  # 45 s in total; the defaults range from 10 s to 15 min
 _AT_ONCE = 16  # number of concurrent requests; pyarrow keeps 25 connections open
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
@@ -211,7 +211,7 @@ def _open_client(scheme: str, *, large: bool) -> "fs.FileSystem":
 
 
 def find_shipped_folder(name: str) -> Path:
-    """Return a folder that ships with gpureport, inside the package in a wheel and beside it in a checkout."""
+    """Return a folder of gpureport: inside the package in a wheel and beside it in a checkout."""
     package = Path(__file__).parents[1]
     return package / name if (package / name).is_dir() else package.parent / name
 
@@ -221,7 +221,7 @@ def is_bucket_url(text: str) -> bool:
 
 
 def parse_place(text: str) -> Place:
-    """Return a path or, for a URL, the place in a bucket. Raises SettingsError if the scheme is unknown."""
+    """Return a path or, for a URL, a place in a bucket. Raises SettingsError for an unknown scheme."""
     if not (url := _URL.fullmatch(text)):
         return Path(text)
     scheme, path = url[1], url[2].strip("/")
@@ -240,7 +240,7 @@ def map_places(function: Callable[[Item], Result], places: Sequence[Item]) -> li
 
 
 def fetch(place: Place) -> Path:
-    """Return a path, or a local copy of an object or folder, even if missing. Changed objects are fetched again."""
+    """Return a path, or a local copy of an object or folder, even if missing. Changes are fetched again."""
     if isinstance(place, Path):
         return place
     info = place.find_info()

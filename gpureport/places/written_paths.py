@@ -1,4 +1,4 @@
-"""Checks which paths a command may write, excluding its inputs and other programs' paths."""
+"""Checks which paths a command may write, except its inputs and other programs' paths."""
 
 import json
 import os
@@ -130,7 +130,7 @@ def _read(path: Path) -> bytes:
 
 
 def find_folder_obstacle(path: Path, *, is_folder: bool = False) -> str:
-    """Return why a folder, or the folder of a file, cannot be created or written to, or an empty string."""
+    """Return why a folder, or a file's folder, cannot be created or written to, or ""."""
     above = path.absolute()
     folder = next((each for each in (above, *above.parents)[not is_folder :] if each.exists()), Path("/"))
     if not folder.is_dir():

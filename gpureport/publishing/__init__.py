@@ -1,4 +1,4 @@
-"""Publishes reports and figures to a folder on this machine or in a bucket, or to runs in MLflow."""
+"""Publishes reports and figures to a local folder or a bucket, or to runs in MLflow."""
 
 import re
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Adds files to an MLflow run as artifacts, and adds the figures of a comparison to each compared run."""
+"""Adds files to an MLflow run as artifacts, and a comparison's figures to each compared run."""
 
 import json
 import time
@@ -164,7 +164,7 @@ def _format_quality(change: Mapping[str, Any]) -> str:
 
 
 def _format_change(delta: Mapping[str, Any]) -> str:
-    """Return a change and its interval in per cent or points, in ASCII, as some databases require."""
+    """Return a change and its interval in per cent or points, in ASCII for some databases."""
     difference, before, share = delta["difference"], delta["before"], delta["unit"] == "1"
     if difference is None or (not share and not before) or delta["verdict"] == Verdict.NOT_ENOUGH_DATA:
         return ""
@@ -236,7 +236,7 @@ def _write_to_folder(
             # a killed writer may have left a partial line
             contents[file] = points[: points.rfind(b"\n") + 1] + f"{now} {value} 0\n".encode()
         for file, content in contents.items():
-            # temporary files are in the run's own folder, since MLflow reads all files in its subfolders
+            # temporary files are in the run's folder, since MLflow reads all files in its subfolders
             atomic_writes.replace_file(file, content, home)
         for key in outdated:
             find("tags", key).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Writes the host log: the load of the machine and of all the job's processes, with one CSV line per sample."""
+"""Writes the host log: the load of the machine and the job's processes, a CSV line per sample."""
 
 import os
 import time
@@ -54,7 +54,7 @@ class HostLog:
         return ",".join(["timestamp", *self._measure(self._first, self._first)])
 
     def sample(self) -> str | None:
-        """Return the CSV line for the time since the last sample or the start, or None if no time has passed."""
+        """Return the CSV line since the last sample or the start, or None if no time has passed."""
         last, now, stamp = self._last, read_counters(), datetime.now()
         if now.at <= last.at:
             return None
@@ -103,7 +103,7 @@ def read_counters() -> HostCounters:
 
 @lru_cache(1024)
 def is_disk(name: str, block_devices: Path = _BLOCK_DEVICES) -> bool:
-    """Return whether a block device is a physical disk, not a partition or a combination of devices."""
+    """Return whether a block device is a physical disk, not a partition or combination."""
     if not block_devices.is_dir():
         return True
     device = block_devices / name.replace("/", "!")

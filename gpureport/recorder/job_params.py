@@ -138,7 +138,7 @@ def _read_place() -> Params:
 
 
 def count_allowed_cores(cgroup: Path = _CGROUP) -> float | None:
-    """Return the number of cores that processes may use within the container's quota, or None if unknown."""
+    """Return how many cores the container's quota lets processes use, or None if unknown."""
     try:
         allowed = len(psutil.Process().cpu_affinity())
     except (AttributeError, psutil.Error):

@@ -128,7 +128,7 @@ class RecordingSession:
             os.close(write)
 
     def _run_job(self) -> int:
-        """Run the job and return its exit code as a shell does. Raises SettingsError if the job cannot be started."""
+        """Run the job and return its exit code as a shell does. Raises SettingsError if it cannot start."""
         if self._programs:
             self._run(_FIRST_ROWS, until=lambda: self._programs[0].log.lines >= _HEADER_AND_ROW)
         if self._stop_signal is not None:

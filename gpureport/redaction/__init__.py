@@ -99,7 +99,7 @@ def _redact(text: str, _version: int) -> str:
 
 
 def redact_start(text: str, longest: int = _SHOWN) -> str:
-    """Return the beginning of a text, redacted before it is cut, since half a secret would not be recognised."""
+    """Return a text's beginning, redacted before the cut: half a secret goes unrecognised."""
     return redact_text(text[: longest + _LOOKED_BEYOND])[:longest]
 
 
@@ -108,7 +108,7 @@ def redact_pairs(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...
 
 
 def redact_value(name: str, value: str) -> str:
-    """Return a param's or tag's value without secrets, or `***` if its name marks a secret."""
+    """Return a param's or tag's value without secrets, or `***` if its name marks one."""
     if is_secret(name, value):
         return HIDDEN
     if _NUMBER.fullmatch(value):

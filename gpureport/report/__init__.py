@@ -1,4 +1,4 @@
-"""Creates reports. `build` creates the content, a renderer for each format prints it, and `write` saves files.
+"""Creates reports. `build` creates the content, each format's renderer prints it, and `write` saves files.
 
 Importing this package loads neither the renderers nor the libraries that they and `build` need.
 """
@@ -34,7 +34,7 @@ _GONE = {
     "metrics.txt": "gpureport check --export openmetrics=",
 }
 """Maps the extension or file name of a removed format to the command that replaces it."""
-_LONGER = {".html", ".pdf", ".txt"}  # formats with a short and a full form; only .html contains samples
+_LONGER = {".html", ".pdf", ".txt"}  # formats with a short and a full form; only .html has samples
 _ELSEWHERE = "choose a writable folder, or another name"
 
 

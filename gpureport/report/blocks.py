@@ -1,4 +1,4 @@
-"""A report as a list of blocks, which every format prints. A statement about several runs appears once."""
+"""A report as blocks, which every format prints. A statement about several runs appears once."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -105,7 +105,7 @@ def _spent(spent: TimeSpent) -> Iterator[Block]:
 
 
 def shared_total(spent: TimeSpent) -> str:
-    """Return the bars' common total, or an empty string if totals differ or a bar has a change."""
+    """Return the bars' common total, or "" if totals differ or a bar has a change."""
     totals = {bar.total for bar in spent.bars}
     return "" if len(totals) > 1 or any(bar.change for bar in spent.bars) else totals.pop()
 
@@ -315,7 +315,7 @@ def _gpu_time(report: Report) -> Iterator[Block]:
         # charts of groups by two settings show fewer figures than the table
         table = part.estimates if part.grouped else None
         yield Block(forms=Form.PAGE, anchor="runs", title=title, texts=[part.legend], charts=part.charts, table=table)
-        # paper has no charts; without intervals, this table adds nothing to the table of steps
+        # paper has no charts; without intervals, this table adds nothing to that of steps
         on_paper = any(cell.small for row in part.estimates.rows for cell in row.cells)
         yield Block(forms=Form.TEXT | Form.PAPER if on_paper else Form.TEXT, title=title, table=part.estimates)
         yield Block(forms=Form.SHEET, table=None if table else part.estimates)

@@ -53,7 +53,7 @@ def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Pa
     if isinstance(runs, RemotePath):
         with tempfile.TemporaryDirectory(prefix="gpureport-") as folder:
             yield Path(folder)
-            # buckets cannot rename, so the order of uploads prevents readers from mixing two versions
+            # buckets cannot rename; the order of uploads keeps readers from mixing two versions
             (runs / name()).remove_folder(last)
             send_folder(Path(folder), runs / name(), last)
         return

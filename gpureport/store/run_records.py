@@ -41,7 +41,7 @@ class StoredRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunIndex:
-    """A store's runs, oldest first, and the names of folders with an unreadable `run.json`."""
+    """A store's runs, oldest first, and the folders with an unreadable `run.json`."""
 
     runs: tuple[StoredRun, ...]
     damaged: tuple[str, ...]

@@ -68,7 +68,7 @@ def list_baseline_names(store: Place) -> list[str]:
 
 
 class RunLookup:
-    """Finds a store's runs by what the user types. The store is read once, on the first lookup."""
+    """Finds a store's runs by what the user types, reading the store once, on first use."""
 
     def __init__(self, store: "Store") -> None:
         self._store = store
@@ -82,7 +82,7 @@ class RunLookup:
         return [*dict.fromkeys(stored.run.name for stored in self._index.runs)]
 
     def find(self, name: str) -> "Entry":
-        """Return the run with this name, id, or start of an id. Raises StoreError unless exactly one run matches."""
+        """Return the run with this name, id, or start of an id. Raises StoreError unless there is one."""
         # a complete id is the name of a folder, which is read without reading other runs
         if _ID.fullmatch(name) and (entry := self._store.get(name)):
             return entry

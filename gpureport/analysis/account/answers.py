@@ -1,4 +1,4 @@
-"""Links findings to their roots, states the outcome for each kind, and lists what samples cannot show."""
+"""Links findings to their roots, states each kind's outcome, and lists what samples cannot show."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -113,7 +113,7 @@ def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[No
 def answer_kinds(
     run: Run, rules: Sequence[Rule], findings: Sequence[Finding], not_judged: Sequence[NotJudged]
 ) -> Iterator[Answer]:
-    """Yield the answer for each kind, once per node and GPU model. Findings on the node's hosts count too."""
+    """Yield each kind's answer per node and GPU model. Findings on the node's hosts count too."""
     groups: dict[tuple[str | None, str | None], list[Device]] = {}
     for gpu in run.gpus:
         groups.setdefault((gpu.node, gpu.model), []).append(gpu)

@@ -1,4 +1,4 @@
-"""Calculates the cost of a run from the user's prices and carbon intensity. No values are built in."""
+"""Calculates a run's cost from the user's prices and carbon intensity. None are built in."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from gpureport.settings import Section, Settings
 
 OPTION, CARBON_OPTION = "--gpu-hour-price", "--carbon-intensity"
 _HOUR, _KWH = 3600, 3.6e6
-_MOST_OF_IT = 0.95  # share of the run that the driver's energy counter must cover to be used
+_MOST_OF_IT = 0.95  # share of the run that the driver's energy counter must cover
 _SPELLINGS = {"1": "true", "yes": "true", "on": "true", "0": "false", "no": "false", "off": "false"}
 
 

@@ -27,9 +27,9 @@ UNKNOWN, OUTSIDE = "unknown", "outside gaps"
 """Causes of idle time: gaps of unknown cause, and idle samples outside sustained work."""
 FAR_SECONDS = 300.0
 """Sampling interval above which samples cannot show short pauses (pragmatic: two intervals are ten minutes)."""
-_BELOW_PEERS = "imbalance"  # the kind of a finding on a GPU that does less than its peers
+_BELOW_PEERS = "imbalance"  # the kind of a GPU that does less than its peers
 _ROUNDING = 1e-6
-_BY_USE = float("nan")  # in place of a share: the part of each moment in which no kernel ran
+_BY_USE = float("nan")  # instead of a share: the part of each moment without a kernel
 
 Claim = tuple[str, str, Spans, float]
 """A class, its cause, the time that it claims, and the share of that time. Earlier claims take precedence."""
@@ -81,7 +81,7 @@ def _divide(  # noqa: PLR0913, PLR0917 - the classes of time, and the share of e
     lost: FloatArray | None,
     edges: IntArray,
 ) -> Divided:
-    """Return the seconds per class and cause between successive `edges`. If claims overlap, the first applies."""
+    """Return the seconds per class and cause between `edges`. Of overlapping claims, the first applies."""
     (start, end), whole = series.averaging_windows(window), to_spans([window])
     held = [intersection(spans, whole) for _, _, spans, _ in [*claims, *causes]]
     cuts = np.sort(np.concatenate([start, end, edges, *(spans.ravel() for spans in held)]), kind="stable")
@@ -170,7 +170,7 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
     else:
         low = union(np.concatenate([low, collect(*low_use.KINDS_OF_LOW_USE)]))
     yield "low_use", UNKNOWN, low, _BY_USE
-    # idle time at an end of the log is start-up or tail only if the job began or ended in the log
+    # idle time at an end is start-up or tail only if the job began or ended in the log
     if context.window is not None and context.observed_job.started is not None:
         yield "startup", "", intersection(still, to_spans([Interval(window.start, context.window.start)])), 1.0
     if context.window is not None and context.observed_job.ended is not None:

@@ -19,7 +19,7 @@ from gpureport.recording_advice import RECORD, choose_recording
 _SAID = tomllib.loads(Path(__file__).with_name("checklist.toml").read_text(encoding="utf-8"))
 ITEMS: dict[str, str] = {item: said["title"] for item, said in _SAID.items()}
 
-_LIKE = {"batch": "memory", "cpu_cores": "cpu_beside_gpu"}  # items that also use the answers of another item
+_LIKE = {"batch": "memory", "cpu_cores": "cpu_beside_gpu"}  # items that also use another item's answers
 _WAITS = {*WAIT_KINDS}
 _SPEEDS = {Role.THROUGHPUT, Role.STEP_TIME, Role.EPOCH_TIME}
 _LITTLE_WORK = ("hollow_util", "low_util_cause_unknown", "underutilised")
@@ -30,7 +30,7 @@ _SHORTEST = 60.0  # seconds; a shorter log does not show whether memory was rese
 def answer_checklist(
     recording: Recording, analysis: Analysis, facts: RunFacts, kinds: Collection[str]
 ) -> Iterator[ChecklistEntry]:
-    """Yield the answer to each item: its first code in `checklist.toml` that applies, or its last if none does."""
+    """Yield each item's answer: its first code in `checklist.toml` that applies, or its last."""
     run, causes = recording.run, {(one.kind, one.cause) for one in analysis.findings}
     found = {kind for kind, _ in causes}
     judged = {*kinds} - {one.kind for one in analysis.not_judged}

@@ -1,4 +1,4 @@
-"""Chooses the steps in `steps.toml` that fit a finding and that no fact about the run rules out."""
+"""Chooses the steps in `steps.toml` that fit a finding and that no known fact rules out."""
 
 import tomllib
 from collections import Counter
@@ -27,11 +27,11 @@ _BUSY_GPU, _ROOMY_GPU, _FULL_GPU = 0.95, 0.85, 0.90
 _FEW_SAMPLES = 8
 """Batch size below which tensor cores stay unused, since their tiles are multiples of 8 (NVIDIA)."""
 _PREFETCHED = 4  # batches that each worker loads ahead; twice PyTorch's default
-_DERIVED = 1.05  # ratio that rounding explains if values were computed from an amount and a share
+_DERIVED = 1.05  # ratio due to rounding in values computed from an amount and a share
 _UNSET = {"prefetch_factor": 2.0, "accumulation": 1.0, "workers": None, "batch": None, "gpu_count": None}
 """Default values of settings. None means that the default is unknown. All other settings are off by default."""
 USUAL_CHECK = "The finding is gone from the next report, and the work done per GPU-hour does not fall."
-_FEWEST, _MOST = 2, 8  # workers to suggest if the main process loads data, and the maximum if cores are unknown
+_FEWEST, _MOST = 2, 8  # workers if the main process loads data, and the maximum if cores are unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,1 +1,1 @@
-"""Facts about the job in a recording: when it ran, its stages, params, evaluations and checkpoints."""
+"""The job in a recording: when it ran, its stages, params, evaluations and checkpoints."""

@@ -1,4 +1,4 @@
-"""Facts about the job other than hardware metrics: checkpoints, epochs, stages and training metrics."""
+"""Facts about the job beyond hardware: checkpoints, epochs, stages and training metrics."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,7 +34,7 @@ _TRAINING_WORDS = _EPOCHS | {"lr", "learning", "optimizer", "optimiser", "loss",
 
 
 class JobEvents(NamedTuple):
-    """The ordered times of one kind of event, `checkpoint` or `epoch`, and the stage or metric that shows them."""
+    """The ordered times of `checkpoint` or `epoch` events, and the stage or metric that shows them."""
 
     cause: str
     source: str
@@ -57,7 +57,7 @@ class Evaluations(NamedTuple):
 
 
 def _find_text(column: "pa.ChunkedArray[Any]", text: str) -> BoolArray:
-    """Return which rows of a column equal a string. Pyarrow's own comparison would load pandas."""
+    """Return which rows equal a string. Pyarrow's own comparison would load pandas."""
     found = [np.zeros(0, dtype=np.bool_)]
     chunks: list[Any] = column.chunks
     for chunk in chunks:
@@ -71,7 +71,7 @@ def list_names(recording: Recording) -> list[str]:
 
 
 def read_points(recording: Recording, name: str | None, column: str = "value") -> tuple[IntArray, FloatArray]:
-    """Return the times of a training metric (of all metrics if None) in order, and the values of a column."""
+    """Return the ordered times of a training metric (of all if None), and a column's values."""
     named = columns.valid(recording.training.column("timestamp"))
     if name is not None:
         named &= _find_text(recording.training.column("name"), name)
@@ -113,7 +113,7 @@ def find_job_events(recording: Recording) -> tuple[JobEvents, ...]:
 
 
 def place_events(known: Iterable[JobEvents], spans: Spans, near: float) -> Iterator[tuple[JobEvents, BoolArray]]:
-    """Yield the events that are mostly within `near` seconds of the spans, and which spans have one nearby."""
+    """Yield the events mostly within `near` seconds of the spans, and which spans have one."""
     wide = spans + (np.array([-1e6, 1e6]) * near).astype(np.int64)
     for event in known:
         if contains(union(wide), event.times).mean() >= _HALF:
@@ -148,13 +148,13 @@ def find_steps(recording: Recording, within: Interval | None = None) -> tuple[In
 
 
 def count_steps(recording: Recording, within: Interval) -> int:
-    """Return how many steps were logged within an interval, or 0 if they cover less than half of it."""
+    """Return how many steps an interval logged, or 0 if they cover less than half of it."""
     moments, steps = find_steps(recording, within) or (np.zeros(2), np.zeros(2))
     return int(steps[-1] - steps[0]) if 2 * (moments[-1] - moments[0]) >= within.end - within.start else 0
 
 
 def summarise_stages(recording: Recording) -> Iterator[StageStatistics]:
-    """Yield the statistics of each stage, without metrics that are implausible in the whole run."""
+    """Yield each stage's statistics, without metrics that are implausible in the whole run."""
     if "stage" not in recording.rows.schema.names:
         return
     whole = series_by_device(recording)

@@ -1,4 +1,4 @@
-"""Uses utilisation, power and memory to find when a job holds each GPU, when the GPU is busy, and when jobs restart."""
+"""Finds from use, power and memory when a job holds each GPU, when the GPU is busy, and when jobs restart."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
@@ -17,7 +17,7 @@ from gpureport.findings import Interval, Provenance, Threshold
 from gpureport.metrics import Scope
 from gpureport.recording import Recording, Run
 
-POINT_SAMPLE_SECONDS = 2.0  # with a longer interval, a utilisation value is a point sample
+POINT_SAMPLE_SECONDS = 2.0  # above this interval, a utilisation value is a point sample
 UTILISATION_WINDOW = 1.0  # maximum seconds that one utilisation value covers (NVML)
 ACTIVE = Threshold(
     value=0.12,
@@ -30,7 +30,7 @@ NO_WORK, LITTLE_WORK, NO_JOB, STEPS = "no work", "little work", "no job", "steps
 """Causes of start-up and tail findings: no lasting work, very little work, no job, or training without the GPUs."""
 WITHOUT_LASTING_WORK = frozenset({NO_WORK, LITTLE_WORK})
 """Causes of start-up findings about the whole run."""
-EMPTY_MEMORY = 2.0**27  # bytes; the context of a process takes more, so with less in use no process holds the GPU
+EMPTY_MEMORY = 2.0**27  # bytes; a process's context takes more, so with less, no process holds the GPU
 PROCESS_MEMORY = Threshold(
     value=2.0**29,
     unit="By",
@@ -38,48 +38,48 @@ PROCESS_MEMORY = Threshold(
     source="a driver or a display holds less, and a process with a context more",
 )
 """If more memory than this is in use, a process holds the GPU."""
-FREE_BETWEEN_JOBS = 60.0  # seconds; the next epoch or a restart begins sooner, so a longer pause separates two jobs
-RESTART_SECONDS = 1800.0  # a similar job that begins sooner is a restart, for example by a scheduler
+FREE_BETWEEN_JOBS = 60.0  # seconds; the next epoch or a restart begins sooner, so a longer pause separates jobs
+RESTART_SECONDS = 1800.0  # a similar job that begins sooner is a restart, as by a scheduler
 
 _SUSTAINED = 3.0  # seconds; an autotuning kernel before the first step is shorter
-_SHARE = 0.6  # active share of that time; low enough for jobs with a slow input pipeline
+_SHARE = 0.6  # active share of it; low enough for slow input pipelines
 _LEAST_SPAN = 1.0  # watts between rest and work; a smaller difference is sensor noise
-_FULL_POWER = 0.9  # quantile that represents power at work, so that single peaks do not count
+_FULL_POWER = 0.9  # quantile of power at work; single peaks do not count
 _AT_WORK = 0.5  # utilisation above which the power of a sample is power at work
-_COARSE_SHARE = 0.5  # active share for samples so far apart that single kernels do not mislead
+_COARSE_SHARE = 0.5  # active share for coarse samples, which single kernels do not mislead
 _PART_ROWS = 1_000
 _FEW_BURSTS = 3  # active samples before sustained activity; fewer may be autotuning
 _LIGHT_USE = 0.005
-_NEARLY_ALL = 0.9  # share of samples with light use; a display or stray kernels cause less
-_MOSTLY = 0.5  # share of host samples at a limit; share of samples with light use if no work follows
-_LIGHT, _LIGHT_BEFORE = 30.0, 120.0  # seconds: the shortest wait in a short job, and longer than loading a model takes
+_NEARLY_ALL = 0.9  # share of samples in light use; displays and stray kernels cause less
+_MOSTLY = 0.5  # share of host samples at a limit; share of samples in light use if no work follows
+_LIGHT, _LIGHT_BEFORE = 30.0, 120.0  # seconds: the shortest wait in a short job, and more than loading a model takes
 _MACHINE = {CPU: 0.75, IOWAIT: 0.15}
 _CORE = {CORE: 0.96, "process_cpu_cores": 0.96}
 """Loads at which GPUs may be waiting for the CPU, storage or one core, as in the rules on waits."""
 
 _FREE_AT_END = 10.0  # seconds; an evaluation in a separate process begins sooner
-_DISPLAY_MEMORY = 2.0**26  # bytes; the windows of a display change memory by at most this
-_BASE_SHARE = 1 / 3  # share of the memory at work; a job that has loaded its weights holds more
+_DISPLAY_MEMORY = 2.0**26  # bytes; a display's windows change memory by at most this
+_BASE_SHARE = 1 / 3  # share of memory at work; a job with loaded weights holds more
 _BASE_DRIFT = 0.2  # relative change in a display's memory; a process that stays adds more
 _DRAWN = 0.5  # share of samples with some use; a process that waits has none
-_WORK_WITH_MEMORY = 0.9  # share of busy samples with memory in use; utilisation lags, so the last may have none
-_DISPLAY_POWER = 0.4  # share of the rise from the lowest power to power at work; drawing windows takes less
-_DISPLAY_USE = 0.5  # share of utilisation at work, or of full use if no job ran; drawing windows takes less
-_LEAST_RISE = 5.0  # watts; a sensor that varies by less does not distinguish rest from work
+_WORK_WITH_MEMORY = 0.9  # share of busy samples with memory in use; utilisation lags, so the last may differ
+_DISPLAY_POWER = 0.4  # share of the rise from the lowest power to that at work; drawing windows takes less
+_DISPLAY_USE = 0.5  # share of use at work, or of full use without a job; drawing windows takes less
+_LEAST_RISE = 5.0  # watts; a sensor that varies less cannot tell rest from work
 _FEWEST = 2  # samples without a job; a single one may mean that a process restarted
 _ALIKE = 0.1  # share of the memory at work; a different job differs by more
 _TAKEN = 0.1  # share of the memory above the minimum; with less, no job holds the GPU
-_OTHER, _OF_PROCESS = 0.1, 0.05  # utilisation above that of displays and monitors; without and with a process's memory
-# seconds and rows of steady use before and after the job; with fewer, a median is unreliable
+_OTHER, _OF_PROCESS = 0.1, 0.05  # use above that of displays and monitors; without and with a process's memory
+# seconds and rows of steady use around the job; with fewer, a median is unreliable
 _OTHER_SECONDS, _OTHER_ROWS = 30.0, 8
-_SERIES = 3  # this many similar jobs in a row are a series; a job that restarts twice is rarer
+_SERIES = 3  # similar jobs in a row that are a series; a job rarely restarts twice
 
 Occupancy = tuple[tuple[Job, ...], dict[str, intervals.Spans], dict[str, DeviceSeries], dict[str, Interval]]
 
 
 @memoized
 def find_activity(series: DeviceSeries, within: Interval | None = None) -> Interval | None:
-    """Return the time from the first to the last sustained activity of a GPU, or None if there is none.
+    """Return the time from a GPU's first to last sustained activity, or None if it has none.
 
     Activity is sustained if 60% of the samples in the next 3 s (at least 3 intervals) are active.
     The end is found in the same way, backwards. Later bursts count if they are at least half as frequent as
@@ -113,7 +113,7 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
 
 
 def _estimate_working_watts(watts: FloatArray, work: BoolArray) -> float:
-    """Return the power above which a GPU is at work: half-way between its lowest and its working power."""
+    """Return the threshold of work: half-way between a GPU's lowest and its working power."""
     known = watts[work & ~np.isnan(watts)]
     if not len(known):
         return float("inf")
@@ -155,7 +155,7 @@ def _find_activities(series: Mapping[str, DeviceSeries], within: Interval | None
 def _find_light_work(
     gpu: DeviceSeries, hosts: Collection[DeviceSeries], within: Interval, active: Interval | None
 ) -> Interval | None:
-    """Return a GPU's activity from when it was used lightly, while its host was at a limit."""
+    """Return a GPU's activity from its first light use, while its host was at a limit."""
     part = gpu.rows_between(within.start, (active.start if active else within.end) + 1)
     is_light = (gpu.values(UTILISATION)[part] >= _LIGHT_USE) & ~(gpu.values(MEMORY)[part] < PROCESS_MEMORY.value)
     # before the work, one busy thread may only be loading data
@@ -194,7 +194,7 @@ def split_phases(run: Run, window: Interval | None) -> tuple[Phase, ...]:
 
 
 def find_observed_job(hosts: Iterable[DeviceSeries]) -> ObservedJob:
-    """Return when the processes of a job were first and last seen, if every host recorded them."""
+    """Return when a job's processes were first and last seen, if every host recorded them."""
     seen = [(host, host.find_known_rows(JOB)) for host in hosts]
     if not seen or not all(len(rows) for _, rows in seen):
         return ObservedJob()
@@ -234,7 +234,7 @@ def find_jobs(recording: Recording) -> tuple[Job, ...]:
 
 
 def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tracked: bool = False) -> Occupancy:
-    """Return the jobs, the time without a job per GPU, the series within jobs, and the activity per GPU.
+    """Return the jobs, each GPU's time without a job, the series within jobs, and each GPU's activity.
 
     A job lasts while any of its GPUs has memory in use. The time before counts as start-up, as the job may already use
     the CPU, unless it lasts half an hour or more with the host less than half as busy as later. After its first use, a
@@ -265,7 +265,7 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
     free = {name: spans for name, spans in free.items() if len(spans)}
     held = {name: one.known_values(MEMORY) for name, one in gpus.items() if name not in active}
     if len(all_free):
-        # a GPU that is never used has no job while no other GPU has one, unless a process holds it
+        # a GPU never used has no job while no other GPU has one, unless a process holds it
         free |= {name: all_free for name, used in held.items() if not (used > PROCESS_MEMORY.value).any()}
     if active and is_tracked:
         foreign = (name for name, used in held.items() if len(used) and used.max() <= EMPTY_MEMORY)
@@ -281,7 +281,7 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
 
 
 def _find_session_breaks(series: DeviceSeries) -> intervals.Spans:
-    """Return log gaps that separate sessions: over half an hour, 60 intervals and the sampled time."""
+    """Return log gaps between sessions: over half an hour, 60 intervals and the sampled time."""
     rows = series.gap_rows
     breaks = np.column_stack([series.end[rows - 1], series.start[rows]])
     return intervals.drop_shorter(breaks, max(RESTART_SECONDS, series.observed_seconds, 60 * series.interval))
@@ -306,7 +306,7 @@ def draws_only_display(series: DeviceSeries) -> bool:
 
 @memoized
 def find_empty_rows(series: DeviceSeries) -> BoolArray:
-    """Return the rows in which a GPU is idle with its memory free, or no rows if its memory is also free at work."""
+    """Return the rows in which a GPU is idle with free memory; none if memory is also free at work."""
     used, power = series.values(UTILISATION), series.values(POWER)
     none: BoolArray = np.zeros(len(series), dtype=np.bool_)
     metric = MEMORY if series.is_recorded(MEMORY) else "gpu_processes"
@@ -349,7 +349,7 @@ def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
 
 @memoized
 def find_other_use(series: DeviceSeries) -> tuple[intervals.Spans, float, float] | None:
-    """Return when another program uses a GPU (before and after the job), its utilisation, and the job's."""
+    """Return when another program uses a GPU (around the job), its utilisation, and the job's."""
     held, total = series.values(MEMORY), memory_total(series) or np.nan
     low = float(np.nanmin(held)) if series.is_recorded(MEMORY) else np.nan
     rows = np.flatnonzero(held > low + _TAKEN * (total - low))
@@ -378,7 +378,7 @@ def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int,
 
 
 def find_restart(jobs: Sequence[Job], job: Job, series: Mapping[str, DeviceSeries]) -> Interval | None:
-    """Return the pause before a job that restarts the previous one. In a series of similar jobs, return None."""
+    """Return the pause before a job that restarts the previous one, or None in a series."""
     near = [each for each in jobs if abs(each.number - job.number) < _SERIES]
     begins = [each.number for before, each in pairwise(near) if _is_alike(before, each, series)]
     if job.number not in begins or {job.number - 1, job.number + 1} & {*begins}:

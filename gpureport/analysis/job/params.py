@@ -1,4 +1,4 @@
-"""Reads the set-up of a job from params and tags, recognised by the last part of their names (`params.toml`)."""
+"""Reads a job's set-up from params and tags, by the last part of their names (`params.toml`)."""
 
 import re
 import tomllib
@@ -33,7 +33,7 @@ class Setting(NamedTuple):
 
 
 class CoreCount(NamedTuple):
-    """The number of logical cores of a host, or of one process with one GPU, and the number of GPUs that share them."""
+    """The numbers of logical cores of a host, or of one process with one GPU, and of GPUs that share them."""
 
     cores: float
     gpus: int
@@ -51,7 +51,7 @@ class CoreCount(NamedTuple):
 
 
 class JobParams(dict[str, Setting]):
-    """Settings by name. An attribute is None if no param specifies the setting or if two params disagree.
+    """Settings by name. An attribute is None if no param gives it or two disagree.
 
     `workers` is the number per process, `cores` that of the host or job. `precision` is 1 for 16 bits or fewer.
     """
@@ -68,7 +68,7 @@ class JobParams(dict[str, Setting]):
 
 
 def read_params(params: Iterable[tuple[str, str]], cores: float | None = None) -> JobParams:
-    """Return the settings in params and tags. `cores` is used if they do not specify the number of cores."""
+    """Return the settings in params and tags. `cores` replaces a missing number of cores."""
     known, settings = list(params), dict[str, list[Setting]]()
     for name, value in sorted(known):
         words, text = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower(), value.strip().lower()

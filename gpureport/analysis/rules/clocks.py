@@ -48,7 +48,7 @@ def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClo
         is_hot, is_cool = s.busy & (s.temperature >= hot), s.busy & (s.temperature < cool)
         full = signals.high_quantile(s.clock, is_cool)
         most = sunk * signals.high_quantile(s.power, is_cool)
-        if np.isnan(most):  # without power: more load lowers the clock at once, heat only in a warm GPU
+        if np.isnan(most):  # without power: load lowers the clock at once, heat only in a warm GPU
             full = signals.high_quantile(s.clock, is_cool & (s.temperature >= hot - limits.hottest), 0.5)
         suspect = is_hot & (s.clock < fallen * full)
         if suspect.any():

@@ -234,7 +234,7 @@ def find_slow_links(context: Context, limits: Limits) -> Found:
             )
 
 
-_JITTER = 1.0  # seconds; a GPU whose gap exceeds the others' by less than this is only late
+_JITTER = 1.0  # seconds; a GPU whose gap exceeds the others' by less is only late
 _WHY = (
     "3.5 intervals, and 5 s if samples are under 2 s apart: collectors may be late by 2.6 intervals or by a few seconds"
 )

@@ -1,4 +1,4 @@
-"""GPUs with high utilisation that do little work: they hang, wait for copies, or run tiny kernels."""
+"""GPUs with high utilisation but little work: they hang, wait for copies, or run tiny kernels."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -80,7 +80,7 @@ def _find_spans(context: Context, series: DeviceSeries, limits: Limits) -> inter
 
 
 def _bound_mean(values: FloatArray, length: int) -> FloatArray:
-    """Return rolling means plus twice their standard error, as a sensor may sample single moments."""
+    """Return rolling means plus two standard errors; a sensor may sample single moments."""
     mean = rolling_mean(values, length)
     spread = np.maximum(rolling_mean(np.square(values), length) - np.square(mean), 0.0)
     number = rolling_mean(~np.isnan(values), length) * length
@@ -88,7 +88,7 @@ def _bound_mean(values: FloatArray, length: int) -> FloatArray:
 
 
 def _is_little(share: FloatArray, active: FloatArray, dram: FloatArray, power: float, limits: Limits) -> BoolArray:
-    """Return when a GPU does little: few multiprocessors are active, or they spin at little power."""
+    """Return when few multiprocessors of a GPU are active, or they spin at little power."""
     idling = share < np.where(np.isnan(active), power, limits.still)
     return (active < limits.active) | (idling & ~(dram >= limits.streaming))
 
@@ -141,7 +141,7 @@ def _name_cause(signs: Mapping[str, float], limits: Limits, *, is_together: bool
     is_still = signs["share"] < limits.still or signs["traffic"] <= limits.moved
     if signs["traffic"] > limits.moved or signs[_TENSOR] > limits.moved or not is_still:
         return "launch-bound"
-    # one GPU that replays a CUDA graph of tiny kernels looks the same (measured on an H100)
+    # one GPU that replays a CUDA graph of tiny kernels looks the same (seen on an H100)
     return "hang" if is_together and not signs["core"] < limits.pegged else ""
 
 

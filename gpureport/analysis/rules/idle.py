@@ -1,4 +1,4 @@
-"""Idle GPUs: gaps within a job (with cause and period), start-up, tail, and logs without work."""
+"""Idle GPUs: gaps in a job (with cause and period), start-up, tail, and logs without work."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -31,13 +31,13 @@ _HALF = 0.5  # share of the job, and of full use
 _NEAR = 2.0  # seconds; a metric is logged just after its work
 _LONG = 60.0  # seconds; ranks of a healthy job do not wait this long for each other
 _RISE = 3.0  # multiple of the host's median write rate
-_WORKED = 0.9  # share of the gap for which another GPU was busy; the rest may be its own pauses
+_WORKED = 0.9  # share of the gap in which another GPU was busy; the rest may be its pauses
 # fewer gaps or bursts do not show a pattern; a tenth of the bursts may be long
 _MANY_BURSTS, _NEARLY_ALL = 8, 0.9
 
 _BURSTS = 0.05  # share of the time above 12%; a larger one is more than autotuning
-_LONE_SECONDS = 2.0  # seconds; a utilisation value covers at most 1 s (NVML), so one alone does not show a rest
-_ALONG = 0.25  # maximum share of the time at 5% or less in a job that works a little throughout
+_LONE_SECONDS = 2.0  # seconds; a value covers at most 1 s (NVML), so one alone does not show a rest
+_ALONG = 0.25  # maximum share of time at 5% or less in a job that works a little throughout
 
 Cause = tuple[str, Sequence[Evidence]]
 Stall = tuple[Period, list[str], list[Gap]]
@@ -95,7 +95,7 @@ def _name_causes(
 
 
 def _find_cause(context: Context, limits: Limits, series: DeviceSeries, gap: Gap, event: JobEvents | None) -> Cause:
-    """Return the cause of a gap and the evidence: other GPUs, logged events, memory or disk writes."""
+    """Return a gap's cause and evidence: other GPUs, logged events, memory or disk writes."""
     if peers := _judge_peers(context, limits, series.device.id, gap):
         return peers
     if event:
@@ -196,7 +196,7 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and their share o
 
 
 def _place(series: DeviceSeries, gaps: Sequence[Gap], cause: str) -> str:
-    """Return the case for the sentence: where the gaps are. `open` means that perhaps no job was running."""
+    """Return the sentence's case: where the gaps are. `open` means that perhaps no job ran."""
     shows_jobs = series.is_recorded(MEMORY) or series.is_recorded("gpu_processes")
     is_open = max(gap.interval.seconds for gap in gaps) >= jobs.FREE_BETWEEN_JOBS and not shows_jobs
     if cause == "no process":
@@ -254,7 +254,7 @@ def find_edges(context: Context, limits: Limits) -> Found:
 
 
 def _read_use(context: Context, stretch: Interval) -> tuple[FloatArray, FloatArray, list[int]]:
-    """Return the seconds and utilisation of all samples within a stretch, and the readings per GPU."""
+    """Return a stretch's seconds and utilisation of all samples, and the readings per GPU."""
     span, gpus = to_spans([stretch]), context.gpus().values()
     seconds = np.concatenate([one.seconds_inside(span, context.whole) for one in gpus])
     used = np.concatenate([one.values(UTILISATION) for one in gpus])

@@ -21,7 +21,7 @@ from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severit
 from gpureport.recording import Recording
 
 _FEWEST = 10  # samples of a short job; with fewer, the error of their mean is unknown
-_HALF = 0.5  # share of low use that CPU samples must cover; share of phases that must be evaluations
+_HALF = 0.5  # share of low use that CPU samples must cover; share of evaluations among phases
 _SEEN = 0.95  # covered share of the job below which the sentence gives it
 _OPEN = {CORE: "one core", IOWAIT: "storage"}
 _AGREE = 0.9  # share of the distances between phases that must agree
@@ -34,7 +34,7 @@ _NEAR = 5.0  # seconds; a metric is logged just after its work
 
 
 class Phases(NamedTuple):
-    """Recurring phases of low use, their period in seconds, and whether they match logged evaluations."""
+    """Recurring phases of low use, their period in seconds, and whether they match evaluations."""
 
     spans: intervals.Spans
     period: float
@@ -98,7 +98,7 @@ def _compute_low_use(context: Context, limits: Limits) -> LowUse:
     median = median_over_devices(used)
     seconds = max(map(intervals.total_seconds, left.values()))
     over = max(round(limits.over / grid.width), ROWS) * grid.width
-    # a job too short for that is judged by its overall mean, unless other kinds explain most of it
+    # a job too short for that is judged by its mean, unless other kinds explain most of it
     is_short, sampled = seconds < over, int((~np.isnan(median)).sum())
     mean = rolling_mean(median, 2 * grid.count if is_short else round(over / grid.width))
     mean[mean < limits.idle] = 1.0
@@ -173,7 +173,7 @@ def underutilised(context: Context, limits: Limits) -> Found:
 
 @rule("low_util_cause_unknown")
 def low_util_cause_unknown(context: Context, limits: Limits) -> Found:
-    """Yield low use during which the CPU was not recorded or was kept busy by other programs."""
+    """Yield low use while the CPU was not recorded or other programs kept it busy."""
     low = find_low_use(context, limits)
     if not low.spans:
         yield from _explain_too_short("low_util_cause_unknown", context, limits)
@@ -338,4 +338,4 @@ def _build_unused(
 
 
 KINDS_OF_LOW_USE = (underutilised.name, low_util_cause_unknown.name)
-BELOW = underutilised.limits["gpu"]  # mean utilisation above which nothing needs to change
+BELOW = underutilised.limits["gpu"]  # mean utilisation that needs no change

@@ -81,7 +81,7 @@ def is_preallocated(series: DeviceSeries) -> bool | None:
 
 
 def _measure_use(series: DeviceSeries, limits: Limits) -> _Use:
-    total, interval = memory_total(series) or 1, 1.01 * series.interval  # a logger may be a little early
+    total, interval = memory_total(series) or 1, 1.01 * series.interval  # loggers may be a little early
     used, times = series.known_values(MEMORY), series.times[series.find_known_rows(MEMORY)]
     peak, capacity, step, spread, state = int(used.max()), total - memory_reserved(series), 0.0, 1.0, ""
     held = used[: _find_release(used)]
@@ -169,7 +169,7 @@ def find_growing_memory(context: Context, limits: Limits) -> Found:
 def _judge_growth(
     context: Context, series: DeviceSeries, times: IntArray, used: FloatArray, limits: Limits
 ) -> Iterator[Finding]:
-    """Yield a leak if the median slope between block medians is high and memory grows in every quarter."""
+    """Yield a leak if block medians have a steep median slope and memory grows in every quarter."""
     seconds, total = (times - times[0]) / 1e6, memory_total(series) or 1
     places = np.linspace(0, len(times), min(round(limits.blocks), len(times)) + 1).round().astype(np.int64)
     blocks = [slice(*edges) for edges in pairwise(places.tolist())]
@@ -332,7 +332,7 @@ def _size(gpu: Gpu) -> tuple[float, ...]:
 def _list_fitting(
     limits: Limits, own: Gpu, total: int, peak: int, used: float
 ) -> Iterator[tuple[float, str, float, float]]:
-    """Yield the power, model, utilisation and memory use of each smaller GPU that fits."""
+    """Yield the power, model, utilisation and memory use of smaller GPUs that fit."""
     _, *speeds, most = _size(own)
     for gpu in load_gpus():
         memory, *slower, power = _size(gpu) or (np.inf, np.inf)

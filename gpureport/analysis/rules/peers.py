@@ -1,4 +1,4 @@
-"""GPUs of one model that differ within a job: one does more or less work than others, or is slower."""
+"""GPUs of one model that differ within a job: more or less work than others, or slower."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -66,7 +66,7 @@ def _list_limits(signal: str, limits: Limits) -> tuple[float, float]:
 
 
 def _find_odd(means: FloatArray, signal: str, limits: Limits) -> BoolArray:
-    """Return where a GPU (row) differs in a bin (column) from others that agree. Of two, the lower one does."""
+    """Return where a GPU (row) differs in a bin (column) from others that agree. Of two, the lower does."""
     differs, agree = _list_limits(signal, limits)
     ordered, columns = np.sort(means, axis=0), np.arange(means.shape[1])
     others = np.count_nonzero(~np.isnan(means), axis=0) - 1
@@ -134,7 +134,7 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - the GPUs, the metric and the tim
 
 
 class Change(NamedTuple):
-    """A metric's usual level, its lowest lasting level, the times of both, and the number of readings at the lowest."""
+    """A metric's usual and lowest lasting level, the times of both, and the number of readings at the lowest."""
 
     usual: float
     level: float

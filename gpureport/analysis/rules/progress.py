@@ -1,4 +1,4 @@
-"""Changes during a job: its rate falls, levels change without a known cause, or a metric stops improving."""
+"""Changes in a job: its rate falls, levels change without a known cause, or a metric stalls."""
 
 from collections.abc import Iterator
 from itertools import islice, product
@@ -22,7 +22,7 @@ from gpureport.names import Role, choose_throughput, recognise_metric
 from gpureport.rates import count_gains
 
 _STEP = "step"
-_SPACING = 10.0  # seconds between two points of a step counter; over less time, rounding dominates the rate
+_SPACING = 10.0  # seconds between step counter points; over less, rounding dominates the rate
 _CHECKING = {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}
 _SIGNS = (
     ("clock", CLOCK, "Hz", -1, "the clock"),
@@ -39,9 +39,9 @@ _SLOWING = {"rate_falls", "slow_gpu", "imbalance", "thermal_throttle", "hw_throt
 _STANDING = {"power_limited", "clocks_locked", "pcie_degraded"}
 """Kinds that explain a change although they have no class of GPU time."""
 _AFTER = 60.0  # seconds within which the results of an evaluation are logged
-_PAUSE = 5.0  # multiple of the usual time between points; a longer one means no readings or steps
-_ENOUGH = 8_192  # readings, spread evenly over the time, that are enough to show each level
-_BLOCKS = 4.0  # blocks for which a level must last; with sparse readings, two longer ones
+_PAUSE = 5.0  # multiple of the usual time between points; longer ones lack readings or steps
+_ENOUGH = 8_192  # evenly spread readings that are enough to show each level
+_BLOCKS = 4.0  # blocks that a level must last; with sparse readings, two longer ones
 _Case = tuple[str, str, str, str, Change]  # case, metric, unit, GPU, details
 
 
@@ -97,7 +97,7 @@ def find_fall(
 
 @memoized
 def _read_rate(context: Context) -> tuple[str, str, IntArray, FloatArray] | None:
-    """Return the training rate's metric, unit, times and values: as logged, or from step times or counts."""
+    """Return the training rate's metric, unit, times and values: logged, or from step times or counts."""
     recording = context.recording
     names = [name for name in events.list_names(recording) if not events.split_words(name) & _CHECKING]
     known = {metric.role: metric for name in reversed(names) if (metric := recognise_metric(name))}
@@ -178,7 +178,7 @@ def _is_filled(context: Context, device: str, change: Change, limits: Limits) ->
 
 
 def _compare(context: Context, device: str, metric: str, change: Change) -> tuple[float, float]:
-    """Return the means of a metric at both levels, or NaN if unknown. Training metrics have the device ""."""
+    """Return a metric's means at both levels, or NaN. Training metrics have the device ""."""
     levels = change.usual_spans, change.spans
     if device:
         before, then = (mean(context.series[device].find_values(metric, spans)) for spans in levels)

@@ -1,4 +1,4 @@
-"""Finds the idle gaps of a GPU within a job, unless chance explains them, and their period."""
+"""Finds a GPU's idle gaps in a job, unless chance explains them, and their period."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,29 +15,29 @@ from gpureport.analysis.series.intervals import contains, find_hysteresis_runs, 
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Evidence, Interval
 
-_HALF = 0.5  # utilisation that replaces a low reading if power shows work; also a share of samples
-_SEVERAL_A_WINDOW = 0.5  # seconds; with shorter intervals, samples show the slope at the end of work
+_HALF = 0.5  # utilisation that replaces a low reading if power shows work; a share of samples
+_SEVERAL_A_WINDOW = 0.5  # seconds; shorter intervals show the slope at the end of work
 _STRAY_SECONDS = 0.2  # seconds of a stray kernel; a training step is longer
 _STRAY = 0.35  # utilisation from a stray kernel of 0.17 s in a window of 0.5 s
 _SETTLED = 3  # number of low rows required on both sides of a stray reading
 _NULL = 10.0  # seconds for which a driver may report N/A
-_NOISE = 0.2  # share of the range from power at rest to power at work; a sensor at rest stays below
-_LEAST_RISE = 5.0  # watts; a sensor that varies by less does not distinguish rest from work
-_REST_QUANTILE, _REST_TIMES = 0.1, 2.0  # quantile of the power at rest at the same clock; twice that power is work
-_CLOCK_STEPS = 10  # number of steps up to the highest clock, since power at rest depends on the clock
-_CHANCE = 0.05  # significance level over all positions where a run of low readings could occur
+_NOISE = 0.2  # share of the range from power at rest to work; a resting sensor stays below
+_LEAST_RISE = 5.0  # watts; a sensor that varies less cannot tell rest from work
+_REST_QUANTILE, _REST_TIMES = 0.1, 2.0  # quantile of resting power at the same clock; twice that is work
+_CLOCK_STEPS = 10  # steps up to the highest clock; resting power depends on it
+_CHANCE = 0.05  # significance level over all positions of a run of low readings
 _AROUND = 30  # rows on each side that show how busy the GPU is around a run
 _DENSE = 0.2  # if this share of samples is low, all positions in the job count
 _STARTS = 4  # minimum number of gaps for a period
-_LOOSE, _MANY = 0.10, 7  # tolerance as a share of the period, with at least this many gaps
+_LOOSE, _MANY = 0.10, 7  # tolerance as a share of the period, with this many gaps
 _TRIED = 200  # number of distances to try as the period
 FEW = 10  # gaps; with fewer, three of four distances agree too often by chance
-STRICT = 0.04  # share of the period; few distances agree this closely only if they have a cause
+STRICT = 0.04  # share of the period; few distances agree so closely by chance
 
 
 @dataclass
 class Gap:
-    """An idle gap with its cause. Samples cover `seconds` of it. Fewer than `needed` low readings may be chance."""
+    """An idle gap with its cause. Samples cover `seconds`. Fewer than `needed` low readings may be chance."""
 
     interval: Interval
     seconds: float
@@ -66,7 +66,7 @@ def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, li
     runs = _find_low_runs(one, own_jobs, limits)
     level = _HALF if one.low.all() else float(np.median(one.used[~one.low])) / 2
     shortest = max(limits.shortest, series.refresh_period(UTILISATION) or 0.0)
-    # the estimated edges alone must not make a gap long enough, unless dense samples show them
+    # estimated edges alone must not make a gap long enough, unless dense samples show them
     least = shortest - (0 if series.interval > _SEVERAL_A_WINDOW else 3 * UTILISATION_WINDOW)
     is_long = series.end[one.rows[runs[:, 1] - 1]] - series.start[one.rows[runs[:, 0]]] >= least * 1e6
     found, seen, end = list[Gap](), series.find_seen(whole), np.iinfo(np.int64).min
@@ -120,7 +120,7 @@ def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
 
 
 def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> IntArray:
-    """Return runs of low readings in which a GPU is idle or not yet at work. A stray reading ends none."""
+    """Return runs of low readings of a GPU idle or not yet at work. A stray reading ends none."""
     still, name, interval = limits.still + 1e-6, one.series.device.id, one.series.interval
     leads = [Interval(job.window.start, job.active[name].start) for job in own_jobs if name in job.active]
     is_before = contains(to_spans(leads), one.times - one.series.shift) & one.low
@@ -179,7 +179,7 @@ class Period(NamedTuple):
 
 
 def find_period(starts: Sequence[int], agree: float, agree_few: float) -> Period | None:
-    """Return a period that fits at least a share `agree` of the distances (`agree_few` for few gaps), or None."""
+    """Return a period that fits the share `agree` of distances (`agree_few` for few gaps), or None."""
     if len(starts) < _STARTS:
         return None
     distances, tolerance = np.diff(starts) / 1e6, _LOOSE if len(starts) >= _MANY else STRICT
@@ -196,6 +196,6 @@ def _fit_period(distances: FloatArray, tried: float, tolerance: float) -> Period
         seconds = float(distances[fits].sum() / times[fits].sum())
         times = np.rint(distances / seconds).clip(1)
         fits = np.abs(distances - times * seconds) <= tolerance * seconds
-    # half of the agreeing distances must be one period, because a short one divides any other
+    # half of the distances that agree must be one period, as a short one divides any other
     is_usual = 2 * (fits & (times == 1)).sum() >= fits.sum()
     return Period(seconds, float(fits.mean() * is_usual), np.append(fits, False) | np.append(False, fits))

@@ -33,11 +33,11 @@ _COPYING = "copying"
 ROWS = 30  # point samples needed for a mean
 # length in seconds and minimum number of bins for a mean of the host's load
 _OVER, _BINS = 30.0, 9
-# mean utilisation of GPUs that get their data in time; share of bins in which waiting GPUs may reach it
+# mean utilisation of GPUs with timely data; share of bins in which waiting GPUs may reach it
 _FED, _RARELY = 0.90, 0.1
-# minimum difference between levels, absolute and in standard errors; at three, 16 of 1,800 permuted series pass
+# minimum difference of levels, absolute and in standard errors; at three, 16 of 1,800 permuted series pass
 _APART, _ERRORS = 0.05, 4.0
-# share of samples; lost share of the job that is a problem; seconds between close samples
+# share of samples; lost share that is a problem; seconds between close samples
 _HALF, _PROBLEM, _CLOSE = 0.5, 0.05, 5.0
 _LANE = {1: 2e9, 2: 4e9, 3: 8e9 * 128 / 130, 4: 16e9 * 128 / 130, 5: 32e9 * 128 / 130, 6: 64e9 * 242 / 256}
 """Bits per second that one lane carries in each direction, by PCI Express generation."""
@@ -240,7 +240,7 @@ def _judge(kind: str, context: Context, limits: Limits, lane: Lane, signs: Itera
         is_close = is_compared and max(lane.interval, lane.source.interval) <= _CLOSE
         most = parts.get("most", Confidence.HIGH)
         parts["most"] = doubts.lowest(most, Confidence.HIGH if is_close else Confidence.MEDIUM)
-        # a thread that spins while waiting for the GPU looks the same as a thread that delays it
+        # a thread that spins waiting for the GPU looks the same as one that delays it
         is_unsure = kind == "cpu_bound_single" and not is_compared
         parts["problem"] = np.inf if is_unsure else limits.problem if "problem" in limits else _PROBLEM
         parts["words"] = {"fed": fed, **parts.get("words", {})}
@@ -261,7 +261,7 @@ def build_finding(  # noqa: PLR0913 - each argument is a field of the finding
     words: Words = MappingProxyType({}),
     **parts: Any,
 ) -> Finding:
-    """Return a finding of low use. It is a problem if a share `problem` of the job was lost."""
+    """Return a finding of low use: a problem if the share `problem` of the job was lost."""
     series = [context.series[name] for name in spans]
     used = np.concatenate([one.values(UTILISATION) for one in series])
     cells = [one.seconds_inside(spans[one.device.id], context.whole) for one in series]
@@ -295,7 +295,7 @@ def build_finding(  # noqa: PLR0913 - each argument is a field of the finding
 
 
 def find_shortest(context: Context, limits: Limits) -> float:
-    """Return how long a wait must last. In a short job, it is less unless the user set the limit."""
+    """Return how long a wait must last: in a short job less, unless the user set the limit."""
     is_short = "shortest_job" in limits and context.window is not None and context.window.seconds < limits.shortest
     is_set = limits["shortest"].provenance is Provenance.SETTINGS
     return limits.shortest_job if is_short and not is_set else limits.shortest
@@ -322,7 +322,7 @@ def _is_mostly(series: FloatArray, is_so: BoolArray, length: int, share: float =
 
 
 def is_surely_below(samples: FloatArray, limit: float) -> bool:
-    """Return whether a mean is significantly below a limit. In a long log, some means are low by chance."""
+    """Return whether a mean is significantly below a limit. In a long log, some are so by chance."""
     known = known_of(samples)
     # by three standard errors
     return bool(len(known) > 1 and known.mean() + 3.0 * known.std(ddof=1) / np.sqrt(len(known)) <= limit)

@@ -1,4 +1,4 @@
-"""The samples of a device, the time that each covers, and values computed from them."""
+"""A device's samples, the time that each covers, and values computed from them."""
 
 # metrics that many rules read
 UTILISATION, MEMORY, POWER = "gpu_utilization_ratio", "gpu_memory_used_bytes", "gpu_power_watts"

@@ -1,4 +1,4 @@
-"""When and why a GPU's clock was lowered, and the GPU's power as a share of its limit."""
+"""When and why a GPU's clock was lowered, and its power as a share of the limit."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -19,17 +19,17 @@ BRAKE, SLOWDOWN, CAP = "hw_power_brake_slowdown", "hw_slowdown", "sw_power_cap"
 CHOSEN = ("applications_clocks_setting", "display_clock_setting")
 
 BUSY = 0.2  # utilisation above which a GPU is busy; stray kernels reach 12%
-_COUNTED_SHARE = 0.1  # share of a row's time; if a counter covers more, the row's clock is not a reference
+_COUNTED_SHARE = 0.1  # share of a row's time; if a counter covers more, the row's clock is no reference
 _COUNTED_FULL = 0.9  # share of a row's time; if a counter covers it, the row's clock is lowered
 _LEAST = 1e-4  # seconds; a smaller rise of a counter is rounding
 _EFFECTS = {
     **dict.fromkeys(("gpu_idle", CAP, *CHOSEN), Effect.BENIGN),
     **dict.fromkeys((SLOWDOWN, BRAKE, *HEAT), Effect.HARMFUL),
 }
-_IDLE_QUANTILE = 0.02  # quantile of power that counts as idle; the lowest reading may be an outlier
-_IDLE_SHARE = 0.12  # share of the limit: the maximum idle power of a GPU not in the table
+_IDLE_QUANTILE = 0.02  # quantile of idle power; the lowest reading may be an outlier
+_IDLE_SHARE = 0.12  # share of the limit: maximum idle power of an unlisted GPU
 _HELD_SECONDS = 30.0  # total time at or above the power that stands in for the limit
-_AT_WORK = 0.4  # share of the range from idle power to the limit; an idle L4 at high clocks reaches 0.34
+_AT_WORK = 0.4  # share of the range from idle to the limit; an idle L4 at high clocks reaches 0.34
 
 
 class ClockSignals(NamedTuple):
@@ -75,7 +75,7 @@ def read_power_limit(series: DeviceSeries) -> FloatArray:
 
 
 def find_default_limit(series: DeviceSeries) -> tuple[float, str]:
-    """Return the default power limit of a GPU (NaN if unknown) and its source: the log or the GPU table."""
+    """Return a GPU's default power limit (or NaN) and its source: the log or the GPU table."""
     logged = series.device.power_limit_default_watts
     if series.is_recorded(DEFAULT_LIMIT):
         logged = float(series.known_values(DEFAULT_LIMIT).max())
@@ -95,13 +95,13 @@ def are_events_recorded(series: DeviceSeries, *reasons: str) -> bool:
 
 
 class HeldClock(NamedTuple):
-    share: FloatArray  # share of each row's time; 1 if a bit is set and no counter was recorded
+    share: FloatArray  # of each row's time; 1 if a bit is set without a counter
     lowered: BoolArray  # rows with a lowered clock
     rows: BoolArray  # rows that show this without a counter
-    steps: intervals.Spans = intervals.NO_SPANS  # intervals between rows in which a counter rose
+    steps: intervals.Spans = intervals.NO_SPANS  # between rows in which a counter rose
     counted: float = 0.0  # seconds
     in_gaps: float = 0.0  # of these, seconds in log gaps
-    is_direct: bool = True  # whether the driver reports this, rather than it being inferred
+    is_direct: bool = True  # whether the driver reports this; otherwise it is inferred
 
 
 def hold_clock(rows: BoolArray, *, is_direct: bool = True) -> HeldClock:
@@ -109,7 +109,7 @@ def hold_clock(rows: BoolArray, *, is_direct: bool = True) -> HeldClock:
 
 
 def add_counters(series: DeviceSeries, bits: BoolArray, *reasons: str) -> HeldClock:
-    """Return when bits or counters show that the clock was held down. Rising counters override bits."""
+    """Return when bits or counters show a clock held down. Rising counters override bits."""
     names = [counter_name(reason) for reason in reasons if series.is_recorded(counter_name(reason))]
     steps = statistics.measure_increments(series, names, 1.0) if names else None
     if steps is None:
@@ -133,7 +133,7 @@ def add_counters(series: DeviceSeries, bits: BoolArray, *reasons: str) -> HeldCl
 
 @memoized
 def hold_clock_by_events(series: DeviceSeries, *reasons: str) -> HeldClock:
-    """Return when any of the given clock event reasons held the clock down. Missing bits count as not set."""
+    """Return when any of the reasons held the clock down. Missing bits count as not set."""
     bits = np.any([series.values(f"clock_event_{reason}") > 0 for reason in reasons], axis=0)
     return add_counters(series, bits, *reasons)
 
@@ -157,7 +157,7 @@ def high_quantile(values: FloatArray, rows: BoolArray, quantile: float = 0.95) -
 
 
 def choose_reference_clock(signals: ClockSignals, slowed: FloatArray) -> tuple[float, str]:
-    """Return the reference clock and its description: the p95 of other busy rows, or the highest clock."""
+    """Return the reference clock and its name: the p95 of other busy rows, or the highest."""
     if np.isnan(signals.clock).all():
         return np.nan, ""
     usual = high_quantile(signals.clock, signals.busy & (slowed < _COUNTED_SHARE))

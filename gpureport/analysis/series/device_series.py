@@ -20,7 +20,7 @@ from gpureport.recording import Device, DeviceRows, Recording, SeriesRows
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_WINDOW_SHIFT = 0.5  # seconds: half of the window before a reading over which utilisation is averaged (NVML)
+_WINDOW_SHIFT = 0.5  # seconds: half of the window before a reading that utilisation averages (NVML)
 _SHORTEST_PERIOD = 1 / 6  # minimum seconds that a utilisation value covers (NVML)
 _AVERAGED = (UTILISATION, "gpu_memory_controller_ratio")
 _NEAR_EDGE_INTERVALS = 1.5
@@ -41,7 +41,7 @@ _LATEST: WeakKeyDictionary[SeriesRows, dict[Hashable, Any]] = WeakKeyDictionary(
 
 
 def memoize_latest(rows: SeriesRows, key: Hashable, make: Callable[[], T]) -> T:
-    """Return the result of `make`, cached by key for the latest recording. The result must not refer to the rows."""
+    """Return the result of `make`, cached by key for the latest recording. It must not refer to the rows."""
     if len(rows) > _MOST_KEPT_ROWS:
         return make()
     if rows not in _LATEST:
@@ -54,7 +54,7 @@ def memoize_latest(rows: SeriesRows, key: Hashable, make: Callable[[], T]) -> T:
 
 
 class Memo:
-    """Caches results that depend on a series or a context. The key must contain everything else they depend on."""
+    """Caches results that depend on a series or a context. The key must contain all else they depend on."""
 
     made: dict[Hashable, Any]
 
@@ -69,7 +69,7 @@ class Memo:
 
 
 def memoized(make: Callable[P, T]) -> Callable[P, T]:
-    """Cache the results of a function that takes a series or a context, and hashable arguments."""
+    """Cache a function's results for a series or context and hashable arguments."""
 
     @wraps(make)
     def kept(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -151,7 +151,7 @@ class DeviceSeries(Memo):
         return inside[~np.isnan(inside)]
 
     def explain_implausibility(self, metric: str) -> str:
-        """Return why a metric's readings are implausible, worded to follow its name, or an empty string."""
+        """Return why a metric's readings are implausible, worded to follow its name, or ""."""
         is_checked = metric in POWER_METRICS and metric in self.column_names
         return self.memoize(("implausible", metric), lambda: self._doubt_power(metric)) if is_checked else ""
 
@@ -165,7 +165,7 @@ class DeviceSeries(Memo):
         degrees, used = (self.known_values(name) for name in (TEMPERATURE, UTILISATION))
         low, high = np.quantile(used, [0.1, 0.9]) if len(used) else (0.0, 0.0)
         first, warmed = power[known][0], float(np.ptp(degrees)) if len(degrees) else 0.0
-        # at rest or at its limit, power may stay at a whole number of watts while temperature changes
+        # at rest or at its limit, power may keep a whole number of watts as temperature changes
         moves = high - low >= _SWING or (warmed >= _WARMED and first % 1)
         if moves and (power[known] == first).all() and weights.sum() >= _UNCHANGED:
             what = f"temperature changes by {warmed:.0f} °C" if warmed >= _WARMED else "utilisation changes"
@@ -176,7 +176,7 @@ class DeviceSeries(Memo):
         return f"averages {mean:.2g} W, less than any GPU draws" if mean < _LOWEST else ""
 
     def refresh_period(self, metric: str) -> float | None:
-        """Return the minimum number of seconds between readings of a metric, or None if unknown."""
+        """Return the minimum seconds between a metric's readings, or None if unknown."""
         known = find_gpu(self.device.model)
         window = known.utilisation_window_seconds if known else None
         return None if metric not in _AVERAGED else window.value if window else _SHORTEST_PERIOD
@@ -192,7 +192,7 @@ class DeviceSeries(Memo):
 
     @memoized
     def averaging_windows(self, window: Interval) -> tuple[IntArray, IntArray]:
-        """Return the start and end of each value's averaging time within `window`, extended to its ends if near."""
+        """Return each value's averaging time within `window`, extended to its ends if near."""
         start, end = self.start - self.shift, self.end - self.shift
         near = round(_NEAR_EDGE_INTERVALS * self.interval * 1e6) + self.shift
         start[:1][self.times[:1] - window.start <= near] = window.start
@@ -234,7 +234,7 @@ def remove_stretches(series: DeviceSeries, stretches: Spans) -> DeviceSeries:
 def measure_sample_extents(
     times: IntArray, rate: SamplingRate, *, bridged: bool = False
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Return the microseconds that each sample covers on either side, and the rows after gaps and pauses."""
+    """Return the microseconds each sample covers per side, and the rows after gaps and pauses."""
     if not len(times) or times[0] == times[-1]:
         none, no_rows = np.zeros(len(times), dtype=np.int64), np.zeros(0, dtype=np.int64)
         return none, none, no_rows, no_rows
@@ -254,6 +254,6 @@ def measure_sample_extents(
 
 
 def _compute_limits(interval: float) -> tuple[np.int64, np.int64, np.float64]:
-    """Return the time that a sample covers next to a gap and at most per side, and the longest pause."""
+    """Return the time a sample covers next to a gap and at most per side, and the longest pause."""
     edge, cap = (np.int64(np.rint(interval * share * 1e6)) for share in (0.5, _LONGEST_SIDE_INTERVALS))
     return edge, cap, np.float64(gap_seconds(interval) * 1e6)

@@ -21,7 +21,7 @@ def to_intervals(stretches: Spans) -> tuple[Interval, ...]:
 
 
 def union(stretches: Spans, within: int = 0) -> Spans:
-    """Return sorted, disjoint intervals, joined if they are at most `within` microseconds apart."""
+    """Return sorted, disjoint intervals, joined if at most `within` microseconds apart."""
     starts, ends = stretches[stretches[:, 1] > stretches[:, 0]].T
     if len(starts) == 0:
         return NO_SPANS
@@ -90,7 +90,7 @@ def measure_covered_before(stretches: Spans, times: IntArray) -> IntArray:
 
 
 def find_runs(mask: BoolArray, breaks: BoolArray | None = None) -> tuple[IntArray, IntArray]:
-    """Return the first and past-the-end row of each run of true rows. A run also ends before a row in `breaks`."""
+    """Return each run of true rows as its first and past-the-end row. Rows in `breaks` start a new run."""
     padded = np.zeros(len(mask) + 2, dtype=np.bool_)
     padded[1:-1] = mask
     edges = (padded[1:] != padded[:-1]).nonzero()[0]

@@ -1,4 +1,4 @@
-"""Statistics of devices over the whole recording, and means over equal bins of time."""
+"""Statistics of devices over the whole recording, and means over equal bins."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from gpureport.findings import Interval
 from gpureport.metrics import BY_NAME, Metric, MetricKind
 
 IDLE_RATIO = 0.05  # utilisation at or below which a GPU counts as idle
-BELOW = (0.25, 0.5, 0.7)  # utilisation levels; the share of time below each is reported
+BELOW = (0.25, 0.5, 0.7)  # utilisation levels whose share of time below is reported
 
 _QUANTILES = np.array([0.05, 0.5, 0.95])
 _QUANTUM = {"1": 0.01, "By": 2.0**20, "By/s": 1e6, "W": 0.01, "Cel": 1.0, "Hz": 1e6, "": 1.0, "s": 1e-3, "J": 1e-3}
 _OFF_GRID = 1e-6  # relative difference from a logged step; float32 is no more precise
-_READ_DELAY_SECONDS = 1.0  # delay between a row's timestamp and the reading of its counter
+_READ_DELAY_SECONDS = 1.0  # from a row's timestamp to the reading of its counter
 _LONGEST_HOLE = 3600.0  # seconds; longer periods without samples get no bins
 
 Increments = tuple[IntArray, FloatArray, BoolArray, CounterReading]
@@ -96,7 +96,7 @@ def memory_total(series: DeviceSeries) -> int | None:
 
 
 def memory_reserved(series: DeviceSeries) -> int:
-    """Return the bytes that the driver reserves, or 0 if unknown or if the log shows all memory as reserved."""
+    """Return the driver's reserved bytes, or 0 if unknown or if all memory looks reserved."""
     kept, total = series.device.memory_reserved_bytes, memory_total(series)
     if kept is None:
         kept = memory_peak(series, "gpu_memory_reserved_bytes") or 0
@@ -104,7 +104,7 @@ def memory_reserved(series: DeviceSeries) -> int:
 
 
 def _integrate_power(series: DeviceSeries) -> tuple[float, float, float] | tuple[None, None, None]:
-    """Return the energy in joules, the seconds that it covers, and how many of these are interpolated."""
+    """Return the energy in joules, its seconds, and how many of these are interpolated."""
     rows = np.flatnonzero(series.known_rows(POWER))
     power, owned, inside = series.values(POWER)[rows], series.seconds[rows], series.seconds_in_run[rows]
     if not len(rows) or series.observed_seconds <= 0 or (len(rows) == 1 and inside[0] <= 0):
@@ -143,7 +143,7 @@ def compute_statistics(series: DeviceSeries, sampled: DeviceSeries | None = None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """Equal bins of `width` seconds over a window. Long times without samples (`removed`) have no bins."""
+    """Equal bins of `width` seconds. Long times without samples (`removed`) have none."""
 
     start: int
     width: float
@@ -174,7 +174,7 @@ class Grid:
         return self.find_bin_edges(bins, "right"), self.find_bin_edges(bins + 1, "left")
 
     def average_metric(self, series: DeviceSeries, metric: str) -> FloatArray:
-        """Return the time-weighted mean of a metric per bin. A value counts at the middle of its averaging window."""
+        """Return a metric's time-weighted mean per bin. A value counts at its window's middle."""
         return series.memoize(("mean", metric, self._key), lambda: self.average_values(series, series.values(metric)))
 
     def average_values(self, series: DeviceSeries, values: FloatArray) -> FloatArray:
@@ -191,7 +191,7 @@ class Grid:
         return self.start, self.width, self.count, self.removed.tobytes()
 
     def mask_to_spans(self, mask: BoolArray, within: float, shortest: float) -> intervals.Spans:
-        """Return spans of true bins that last at least `shortest` seconds, after closing holes of up to `within`."""
+        """Return spans of true bins of at least `shortest` seconds, with holes up to `within` closed."""
         first, stop = intervals.find_runs(mask)
         edges = np.column_stack([self.find_bin_edges(first, "right"), self.find_bin_edges(stop, "left")])
         long = intervals.drop_shorter(intervals.union(edges, within=round(within * 1e6)), shortest)
@@ -199,7 +199,7 @@ class Grid:
 
 
 def build_grid(window: Interval, series: Sequence[DeviceSeries]) -> Grid:
-    """Return bins over a window. Each is as wide as the longest sampling interval, but at least 1 s."""
+    """Return bins as wide as the longest sampling interval, but at least 1 s."""
     width = max(1.0, *(one.interval for one in series))
     holes = intervals.to_spans([window])
     for one in filter(len, series):

@@ -81,7 +81,7 @@ def refuse_database_server(scheme: str, store: str) -> None:
 
 
 def open_store(store: str) -> Store:
-    """Open the store with this path or URL or, if it is empty, the store that MLflow would use here."""
+    """Open the store with this path or URL or, if empty, the one MLflow would use here."""
     usual = (name for name in ("mlflow.db", "mlruns") if Path(name).exists())
     store = store or os.environ.get("MLFLOW_TRACKING_URI") or next(usual, "mlflow.db")
     match = None if path_exists(store) else _SCHEME.match(store)
@@ -109,7 +109,7 @@ def open_store(store: str) -> Store:
 
 
 def _group_by_node(points: Mapping[str, Series]) -> dict[str | None, _Named]:
-    """Return system metrics by node (None if unnamed); unknown metrics do not define a node."""
+    """Return system metrics by node (None if unnamed); unknown metrics define no node."""
     matches = [match for match in map(_NAME.fullmatch, points) if match]
     known = {each[0]: _METRICS.get(f"gpu {each['what']}" if each["gpu"] else each["what"]) for each in matches}
     nodes = {None, *(match["node"] for match in matches if known[match[0]])}
@@ -127,7 +127,7 @@ def _group_by_node(points: Mapping[str, Series]) -> dict[str | None, _Named]:
 
 
 class _Account(NamedTuple):
-    """Counts of points, with logging delays (`late`) and nodes with several monitors (`shared`)."""
+    """Counts of points, with delays (`late`) and nodes with several monitors (`shared`)."""
 
     rejected: Counter[str]
     absent: Counter[tuple[str, str]]
@@ -186,7 +186,7 @@ def _read_node(
 
 
 def _assign_writers(steps: "FloatArray | IntArray") -> IntArray:
-    """Return the number of the monitor that logged each tick. A monitor's steps count its ticks."""
+    """Return which monitor logged each tick. A monitor's steps count its ticks."""
     found = np.zeros(len(steps), dtype=np.int64)
     if len(np.unique(steps)) == len(steps):
         return found

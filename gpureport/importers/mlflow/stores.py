@@ -44,7 +44,7 @@ class Contents(NamedTuple):
 
 
 def order_points(series: Mapping[str, Points], params: dict[str, str], tags: dict[str, str], torn: int = 0) -> Contents:
-    """Return series by name, ordered by time, step and value; points with impossible times are counted as torn."""
+    """Return series by name, ordered by time, step and value; points at impossible times count as torn."""
     ordered = {}
     for name, points in sorted(series.items()):
         # a product could overflow 64 bits
@@ -87,7 +87,7 @@ def find_experiments(where: str, known: Mapping[str, str], experiment: str | Non
 
 
 def folder_of_uri(uri: str, beside: Path | None = None) -> Path | None:
-    """Return the folder (which may not exist) of an artifact URI, relative to `beside`; None if it is not local."""
+    """Return the folder (it may not exist) of an artifact URI, relative to `beside`; None if not local."""
     with suppress(ValueError):
         parts = urlsplit(uri)
         said = {"file": unquote(parts.path), "": uri}.get(parts.scheme)
@@ -193,7 +193,7 @@ _POINT_LINE = re.compile(rf"-?\d{{1,18}} {_NUMBER} -?\d{{1,18}}(?: [^\r]*)?\r?",
 
 
 def _read_meta(folder: Path, root: Path) -> dict[str, str]:
-    """Return the values in a `meta.yaml` by name; only a flat mapping of plain values is supported."""
+    """Return the values in a `meta.yaml`; only a flat mapping of plain values is supported."""
     found = {}
     for name, text in _ENTRY.findall(_read_text(folder / _META, root)):
         value = re.sub(r"\s*\n\s*", " ", text.strip())
@@ -205,7 +205,7 @@ def _read_meta(folder: Path, root: Path) -> dict[str, str]:
 
 
 def _read_metric(content: str) -> tuple[Points, int]:
-    """Return a metric's points and the number of invalid lines. A dataset's name may follow a point."""
+    """Return a metric's points and the number of bad lines. A dataset's name may follow a point."""
     parse: Any = partial(np.loadtxt, dtype=POINT, delimiter=" ", comments=None, usecols=(0, 1, 2), ndmin=1)
     # the last line may be cut off; NumPy warns about empty input
     *lines, cut = content.split("\n")
@@ -244,7 +244,7 @@ def _list_names(folder: Path, deepest: int = DEEPEST_FOLDER) -> list[str]:
 
 
 def _find_experiments(root: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the folder and name of each experiment; one with damaged metadata is recognised by its runs."""
+    """Yield each experiment's folder and name; runs reveal one with damaged metadata."""
     for path in (*_list_folder(root), *_list_folder(root / ".trash")):
         if path.name.isdigit() and path.is_dir():
             said: dict[str, str] = {}

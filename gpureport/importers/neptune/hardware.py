@@ -83,7 +83,7 @@ class NameMap(NamedTuple):
 
 
 def find_processes(run: Stored, chosen: NameMap) -> list[Process]:
-    """Return a run's namespaces; a series such as `train/memory` does not define a namespace."""
+    """Return a run's namespaces; a series such as `train/memory` defines none."""
     found: dict[tuple[str, bool], Process] = {}
     named = {path.rpartition("/")[0] for path in run.scalars if path.endswith(("/hostname", "/pid", "/tid"))}
     named |= {*chosen.namespaces}
@@ -136,7 +136,7 @@ _UNNUMBERED = ("/gpu", "/gpu_memory", "/gpu_power")
 
 
 class DeviceRows(NamedTuple):
-    """Rows of a device from one process; `points` counts the points of each row, and `imputed` marks restored zeros."""
+    """A device's rows from one process; `points` counts each row's points, and `imputed` marks restored zeros."""
 
     process: Process
     gpu: int | None
@@ -249,7 +249,7 @@ def _mark_starts(times: IntArray) -> BoolArray:
 
 
 def _drop_copies(blocks: Sequence[DeviceRows]) -> list[DeviceRows]:
-    """Return a device's rows; where processes overlap, keep the rows of the shortest process."""
+    """Return a device's rows; where processes overlap, keep those of the shortest."""
     kept: list[DeviceRows] = []
     for block in sorted(blocks, key=lambda each: (int(each.times[-1] - each.times[0]), each.process.path)):
         copies = np.zeros(len(block.times), dtype=np.bool_)

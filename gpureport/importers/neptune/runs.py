@@ -109,7 +109,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
     parts, params = defaultdict[str, list[tracker_series.Series]](list), dict[str, str]()
     for run in runs:
         own = hardware.find_processes(run, store.chosen)
-        # exports from Neptune 3 are in UTC, but data from the Neptune 2 client is in local time
+        # exports from Neptune 3 are in UTC, but those of the Neptune 2 client in local time
         if run.files and (any(each.client for each in own) or run.scalars.get("sys/id") == run.id):
             stored.correct_local_times(run, [path for each in own for path in each.leaves], options.tz)
         for path in sorted({*run.series}.difference(*((*each.leaves, *each.others) for each in own))):

@@ -105,7 +105,7 @@ def is_export_file(path: Path) -> bool:
 
 
 def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
-    """Return the runs in the files of an export. The exporter gives a run's first part its final name last."""
+    """Return the runs in an export's files. The exporter gives a run's first part its final name last."""
     parts: dict[str, list[tuple[int, Path]]] = defaultdict(list)
     found: Found = {}
     broken = []

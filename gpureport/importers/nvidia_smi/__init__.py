@@ -110,7 +110,7 @@ _READ_NAMES = {name: partial(_read_name, pattern=_ID) for name in ("uuid", "bus_
 
 @lru_cache(100_000)
 def read_cell(find: Callable[[str], Column | None], name: str, text: str) -> tuple[Any, str | None]:
-    """Return a cell's value, and why it has none; both are None if the cell is damaged."""
+    """Return a cell's value, and why it has none; both are None if it is damaged."""
     column, why = find(name), absence(text) or (text if text in LOST_WORDS else None)
     if column is None or why is not None:
         return None, why
@@ -181,7 +181,7 @@ def _is_of_gpu(column: Column) -> bool:
 
 
 def is_of_gpus(layout: Layout) -> bool:
-    """Return whether a header has a metric, or has a time and a column that only GPU logs contain."""
+    """Return whether a header has a metric, or a time and a column of GPU logs only."""
     return any(is_metric(each.target) or (layout.stamp is not None and _is_of_gpu(each)) for each in layout.columns)
 
 
@@ -206,7 +206,7 @@ def is_plain(text: str) -> bool:
 
 
 def is_headerless(lines: Sequence[str]) -> bool:
-    """Return whether the first row and at least half of the lines look like rows from nvidia-smi."""
+    """Return whether the first row and at least half of the lines look like nvidia-smi's."""
     rows = [line for each in lines if (line := each.strip()) and not (find_message_kind(line) or NOISE.fullmatch(line))]
     own = [(_ROW.match(line) is not None and "." in line[:21]) or len(_OWN.findall(line)) > 1 for line in rows]
     first = next((place for place, line in enumerate(rows) if "," in line), None)

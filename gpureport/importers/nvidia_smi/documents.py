@@ -223,7 +223,7 @@ _HEAD_ELEMENT = re.compile(r"<(timestamp|driver_version|kmd_version|attached_gpu
 
 
 def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterator[_Document]:
-    """Yield the documents; each GPU is parsed separately, so that damage affects only one GPU."""
+    """Yield the documents; each GPU is parsed separately, so damage affects only one."""
     head, sections = dict[str, str](), list[_Section]()
     element, begun = "", 0
     for number, line in enumerate(lines, first):

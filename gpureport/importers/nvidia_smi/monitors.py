@@ -1,4 +1,4 @@
-"""Reads `nvidia-smi dmon`, process lists, and logs that mix several forms, block by block."""
+"""Reads `nvidia-smi dmon`, process lists, and logs of several forms, block by block."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Reads CSV from `nvidia-smi --query-gpu`, intact blocks at once and damaged ones line by line."""
+"""Reads `nvidia-smi --query-gpu` CSV, intact blocks at once and damaged ones line by line."""
 
 import re
 from collections import Counter, deque
@@ -128,7 +128,7 @@ def read_query(  # noqa: PLR0913 - options of a log
     dated: bool = True,
     per_tick: int | None = None,
 ) -> Iterator[Rows]:
-    """Yield the rows of the log `where`; if `dated`, rows without times get the date above them."""
+    """Yield the rows of `where`; if `dated`, rows without times get the date above them."""
     log = QueryLines(declare, account, layout)
     pieces = lines.blocks() if isinstance(lines, Text) else as_pieces(lines, first)
     yield from number_gpus(_usable(log, where, _parse(pieces, log), dated=dated), per_tick, log)

@@ -1,4 +1,4 @@
-"""Code shared by the forms of other tools, and the names that these tools use for metrics."""
+"""Code shared by other tools' forms, and their names for metrics."""
 
 import csv
 import json
@@ -117,7 +117,7 @@ def first_lines(text: str, most: int = 20) -> list[str]:
 def text_lines(
     lines: Iterable[str], first: int, account: Account, *, may_be_cut: bool = False
 ) -> Iterator[tuple[int, str]]:
-    """Yield the number and text of intact lines that are not empty, and reject damaged lines."""
+    """Yield the number and text of intact non-empty lines, and reject damaged lines."""
     found = whole_lines(lines, first, account, ends="\r\n", may_be_cut=may_be_cut)
     return ((number, text) for number, text in found if text.strip())
 
@@ -125,7 +125,7 @@ def text_lines(
 def table_rows(
     lines: Iterable[str], first: int, account: Account, find: Callable[[list[str]], T | None], delimiter: str = ","
 ) -> Iterator[tuple[int, T, list[str]]]:
-    """Yield the number, layout and cells of each row; `find` returns the layout of a header."""
+    """Yield each row's number, layout and cells; `find` returns a header's layout."""
     layout: T | None = None
     width = 0
     for number, text in text_lines(lines, first, account):
@@ -189,7 +189,7 @@ NO_VALUE = "no value it can have"
 
 
 def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
-    """Return a value in its base unit, or None if it is invalid. `unit` applies to numbers without one."""
+    """Return a value in its base unit, or None if invalid. `unit` applies to bare numbers."""
     match = _QUANTITY.fullmatch(cell.strip()) if isinstance(cell, str) else None
     number = headings.parse_number(match[1].replace(",", "") if match else cell)
     written = _SPELLINGS.get(match[2].lower(), match[2]) if match and match[2] else unit
@@ -209,7 +209,7 @@ def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
 
 
 def take_cells(record: Record, account: Account, cells: Iterable[tuple[str, Any]], meanings: Meanings) -> Record:
-    """Add cells to a record, with unknown cells as text, and count cells without a valid value."""
+    """Add cells to a record, unknown ones as text, and count those without a valid value."""
     for name, cell in cells:
         target, unit = meanings.get(name, ("", ""))
         if target in columns.ATTRIBUTES:
@@ -229,7 +229,7 @@ def take_cells(record: Record, account: Account, cells: Iterable[tuple[str, Any]
 
 
 def refuse_machines(seen: dict[str, bool], host: object, *, named: bool) -> None:
-    """Raise SourceError if GPUs of several machines have no UUIDs; `seen` records which machines have them."""
+    """Raise SourceError if several machines' GPUs lack UUIDs; `seen` records which have them."""
     if host and isinstance(host, str):
         seen[host] = seen.get(host, True) and named
     if len(seen) > 1 and not all(seen.values()):
@@ -252,7 +252,7 @@ def parse_with(text: str, pattern: str) -> Stamp:
 def take_row(
     account: Account, cells: Iterable[Column], row: Sequence[str], without: Container[str] = ()
 ) -> dict[int | None, Record]:
-    """Return records by GPU (None for the machine), ignoring cells whose text is in `without`."""
+    """Return records by GPU (None for the machine), without cells whose text is in `without`."""
     devices: dict[int | None, Record] = {}
     for place, gpu, name, meaning in cells:
         if row[place] not in without:

@@ -98,7 +98,7 @@ def field_form(read: Callable[..., Iterator[Reading]]) -> Form:
 
 
 def build_rows(readings: Iterable[Reading], account: Account, *, raw: bool = False) -> Iterator[tools.Record]:
-    """Yield one row per GPU and time, page by page; in `raw` data, percentages are whole numbers."""
+    """Yield a row per GPU and time, page by page; `raw` percentages are whole numbers."""
     hosts: dict[str, bool] = {}
     for _, page in groupby(readings, itemgetter(1)):
         rows: dict[tuple[object, object], tuple[tools.Record, dict[str, str]]] = {}
@@ -243,7 +243,7 @@ _ROLES = {
 
 
 def _find_table(header: list[str]) -> tuple[dict[str, int], list[tuple[int, str]]] | None:
-    """Return the positions of columns by role, and the fields (none if each line is one reading)."""
+    """Return columns' positions by role, and the fields (none if a line is one reading)."""
     roles: dict[str, int] = {}
     for place, heading in enumerate(header):
         bare = re.sub(r"[ _\-.]", "", heading.lower())

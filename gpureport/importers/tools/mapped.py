@@ -35,7 +35,7 @@ class MappedColumn(NamedTuple):
 
 
 class Mapping(NamedTuple):
-    """The metric columns, and the headings of the time and GPU number columns (empty if there are none)."""
+    """The metric columns, and the headings of the time and GPU number (empty if none)."""
 
     columns: tuple[MappedColumn, ...]
     time: str

@@ -23,7 +23,7 @@ _NOT_KEPT = {"processes", "index", "time", "hostname", "host_id", "instance", "d
 
 @tools.form
 def read_snapshots(lines: Iterable[str], first: int, account: Account, gpus: str, time: str) -> Iterator[tools.Record]:
-    """Yield the rows of documents; `gpus` and `time` are their keys, or empty if documents are lists of GPUs."""
+    """Yield the rows of documents; `gpus` and `time` are their keys, or empty for lists of GPUs."""
     hosts: dict[str, bool] = {}
     account.snapshot = not time
     for held, found in _documents(lines, first, account):
@@ -188,7 +188,7 @@ _OVERSHOOT = 0.02
 
 
 def _find_windows(header: list[str]) -> tuple[int | None, int | None, list[tools.Column], set[int]] | None:
-    """Return the positions of the time and duration, the columns, and the positions of means."""
+    """Return the positions of the time and duration, the columns, and the means' positions."""
     places = {heading: place for place, heading in reversed(list(enumerate(header)))}
     found = [(place, match) for heading, place in places.items() if (match := _NVITOP_HEADING.fullmatch(heading))]
     found = sorted(((place, match) for place, match in found if "pid:" not in (match[1] or "")), key=itemgetter(0))
@@ -226,7 +226,7 @@ def read_nvitop(lines: Iterable[str], first: int, account: Account) -> Iterator[
                     cells[place] = ""
                 elif place in means:
                     value = (means[place] * duration - before[2][place] * before[1]) / (duration - before[1])
-                    # rounding may move a difference of two means just outside 0 to 100%; a value further outside is
+                    # rounding may move a difference of means just outside 0 to 100%; a value further out is
                     # invalid
                     value = 0.0 if -_OVERSHOOT * abs(means[place]) - 1e-9 <= value < 0 else value
                     part = "(%)" in name and "fan" not in name and value <= 100 * (1 + _OVERSHOOT)

@@ -47,7 +47,7 @@ _UNITS = (("days", 86_400, 172_800), ("h", 3600, 7200), ("min", 60, 120), ("s", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HorizontalScale:
-    """Maps values between `start` and `end` to x positions. On a page, `width` is None."""
+    """Maps values from `start` to `end` to x positions. On a page, `width` is None."""
 
     start: float
     end: float
@@ -88,7 +88,7 @@ def _n(value: float) -> str:
 
 
 def paint(role: str, colour: str) -> str:
-    """Return attributes that fill or stroke an element in a palette colour or, for `ink`, in the text colour."""
+    """Return attributes that fill or stroke an element in a palette colour or, for `ink`, the text's."""
     return f'{role}="{COLOURS[colour]}" class="{role[0]}-{colour}"' if colour in COLOURS else f'{role}="currentColor"'
 
 
@@ -219,7 +219,7 @@ def draw_plot(  # noqa: PLR0913 - what, where, how
 
 
 def stack_classes(band: Sequence[ClassStretch], seconds: float) -> dict[str, FloatArray]:
-    """Return the upper edge of each stacked class in each bucket, starting with the topmost class."""
+    """Return each stacked class's upper edge in each bucket, starting with the topmost."""
     edges = np.arange(math.ceil(band[-1].end / seconds - 1e-6) + 1) * seconds if band else np.zeros(1)
     keys, top, stacked = [*CLASSES], np.zeros(len(edges) - 1), {}
     for key in sorted({each.key for each in band}, key=lambda key: keys.index(key) if key in keys else len(keys)):

@@ -124,7 +124,7 @@ def draw_interval_chart(chart: IntervalChart, width: float = PANEL) -> str:
 
 
 def _find_ends(chart: IntervalChart) -> tuple[float, float]:
-    """Return the ends of the axis. Bars start at zero; dots do so only if zero is near."""
+    """Return the ends of the axis. Bars start at zero; dots only if it is near."""
     ends = [end for row in chart.rows if row.value is not None for end in (row.value, *(row.interval or ()))]
     ends += [run.value for row in chart.rows for run in row.runs]
     low, high = min(ends), max([*ends, chart.end or 0.0])

@@ -9,7 +9,7 @@ from gpureport.errors import SettingsError
 from gpureport.report.charts import palette
 from gpureport.settings import Section, Settings
 
-_LARGEST = 8 * 2**20  # maximum size in bytes of a logo or font, because reports embed it
+_LARGEST = 8 * 2**20  # maximum bytes of a logo or font, because reports embed it
 _LOGOS = {".svg": "svg+xml", ".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
 _FONTS = (".ttf", ".otf", ".ttc")
 _ACCENT = re.compile(r"#[0-9a-fA-F]{6}")
@@ -51,7 +51,7 @@ PLAIN = Brand()  # the look of gpureport itself
 
 
 def read_brand(settings: Settings) -> Brand:
-    """Return the settings in `[report]`. Paths are relative to the folder of the settings file."""
+    """Return the settings in `[report]`. Paths are relative to the settings file's folder."""
     section = settings.section("report")
     section.only({"logo", "accent", "font", "footer"})
     accent = section.text("accent")

@@ -1,4 +1,4 @@
-"""The report as one HTML file. It needs no network, is complete without scripts and is readable without CSS."""
+"""The report as one HTML file, complete without network or scripts, and readable without CSS."""
 
 import re
 from base64 import b64encode
@@ -73,7 +73,7 @@ def render(
     back: str = "",
     earlier: Sequence[Block] = (),
 ) -> str:
-    """Return the report as a page. A nightly page links `back` to its site and shows the `earlier` blocks."""
+    """Return the report as a page. A nightly page links `back` to its site and shows `earlier` blocks."""
     pages, terms, cards = template_environment(brand), report.method.definitions, [card.id for card in report.findings]
     pages.filters |= {
         "term": term_filter(terms),

@@ -1,6 +1,6 @@
 """Tagged PDF files with vector figures, made by typst for archives (PDF/A-2a) and screen readers (PDF/UA-1).
 
-Templates read the content from a JSON file, so that names from logs are never read as markup.
+Templates read the content from a JSON file, so names from logs are never markup.
 """
 
 import json
@@ -81,7 +81,7 @@ def render(report: Report, brand: Brand = PLAIN, *, full: bool = False) -> bytes
 def set_document(  # noqa: PLR0913 - the parts of a document
     name: str, content: object, rest: Mapping[str, Any], figures: Mapping[str, Any], *, brand: Brand, ended: int = 0
 ) -> bytes:
-    """Return a PDF file. Its template reads the content from `report` and the figures from SVG files."""
+    """Return a PDF file. Its template reads `report` and the figures in SVG files."""
     date, source, own_fonts = _choose_date(ended), find_shipped_folder("templates"), [brand.font] if brand.font else []
     paths = [*find_shipped_fonts(), *own_fonts]
     logo = f"logo{brand.logo.suffix.lower()}" if brand.logo else ""
@@ -148,7 +148,7 @@ def _write_figure(folder: Path, name: str, svg: str, fonts: Collection[Path]) ->
         return None
     root = ET.fromstring(svg)  # noqa: S314 - drawn a moment ago, not received
     width, height = map(float, root.get("viewBox", "").split()[2:])
-    # draw the plain colour below the hatch, because viewers leave white seams between tiles
+    # draw the plain colour below the hatch: viewers leave white seams between tiles
     underlaid = _HATCHED.sub(lambda found: f'{found[1]}fill="{find_fill(found[2]).colour}"{found[3]}{found[0]}', svg)
     document = underlaid.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
     (folder / f"{name}.svg").write_text(replace_missing_characters(document, fonts), encoding="utf-8")

@@ -16,7 +16,7 @@ SCHEMA = "gpureport.report/2"  # fields are added, never renamed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceLine:
-    """One measured value in words, the limit it was compared with, and the source of that limit."""
+    """A measured value in words, the limit it was compared with, and the limit's source."""
 
     quantity: str
     observed: str
@@ -136,7 +136,7 @@ class FindingRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuTable:
-    """A table of the GPUs of one run, and sentences about outliers or, if there are none, `same`."""
+    """A table of a run's GPUs, and sentences about outliers or, without any, `same`."""
 
     label: str
     table: Table
@@ -220,7 +220,7 @@ class AnswerLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """The outcome of every check in one run, per group of devices. `summary` counts the outcomes."""
+    """The outcome of every check in a run, per group of devices. `summary` counts them."""
 
     label: str
     summary: str

@@ -99,7 +99,7 @@ def find_limits(series: DeviceSeries) -> tuple[MetricLimit, ...]:
 
 
 def read_samples(run: ReportRun, series: DeviceSeries, metric: str, *, is_mean: bool = True) -> Samples:
-    """Return the start, end and value of each sample. A mean covers the time before its timestamp."""
+    """Return each sample's start, end and value. A mean covers the time before its timestamp."""
     zero = run.run.started + (series.shift if is_mean else 0)
     return (series.start - zero) / 1e6, (series.end - zero) / 1e6, series.values(metric)
 
@@ -125,7 +125,7 @@ def accumulate(starts: FloatArray, ends: FloatArray, values: FloatArray) -> Aver
 
 
 class ClassHistory:
-    """Seconds of each class of GPU time in equal buckets of a run, computed per GPU on demand."""
+    """Seconds of each class of GPU time in equal buckets, computed per GPU on demand."""
 
     def __init__(self, run: ReportRun, rules: Sequence[Rule] = RULES) -> None:
         most = _BUCKETS if len(run.run.gpus) <= FEW_GPUS else _FEW_BUCKETS

@@ -1,4 +1,4 @@
-"""Runs in a report, with their labels, steps, device names and times, and the report's subtitle."""
+"""Runs in a report, with labels, steps, device names and times, and the report's subtitle."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -51,7 +51,7 @@ class ReportRun:
         return (microseconds - self.run.started) / 1e6
 
     def job_intervals(self, finding: Finding) -> tuple[Interval, ...]:
-        """Return the intervals of a finding, leaving out time when no job used its GPUs, if known."""
+        """Return a finding's intervals, without time when no job used its GPUs, if known."""
         devices, no_job = finding.devices or [gpu.id for gpu in self.run.gpus], self.analysis.no_job
         if finding.cause == NO_JOB or not no_job.keys() >= set(devices):
             return finding.intervals

@@ -42,7 +42,7 @@ _NOTE = "A rule that was not assessed has neither passed nor failed; the table s
 
 
 def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgement:
-    """Count the checks. A check is missing if no run of at least one step could assess it."""
+    """Count the checks. One is missing if no run of at least one step could assess it."""
     steps = group_holders((run.step, {entry.kind for entry in run.analysis.not_judged}) for run in runs)
     found = {finding.kind for run in runs for finding in run.analysis.findings}
     missing = set().union(*(set.intersection(*each) for each in steps.values())) - found

@@ -59,7 +59,7 @@ def shorten(text: str, length: int) -> str:
 
 
 def shorten_middle(text: str, length: int) -> str:
-    """Shorten text in the middle to at most `length` characters, because names often differ at the end."""
+    """Shorten text in the middle to at most `length` characters: names often differ at the end."""
     tail = length // 2
     return text if len(text) <= length else f"{text[: length - tail - 1].rstrip()}…{text[-tail:].lstrip()}"
 

@@ -10,7 +10,7 @@ from gpureport.report.wording import display
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Units of a kind of figure, largest first. `decimals` returns the number of decimals that `text` prints."""
+    """Units of a kind of figure, largest first. `decimals` returns how many `text` prints."""
 
     units: number_format.Units = (("", 1.0),)
     text: Callable[[float], str] = display.number
@@ -29,7 +29,7 @@ class Scale:
         return _join(number_format.add_sign(f"-{text}" if value < 0 else text), "" if bare else name)
 
     def format_change(self, difference: float, values: Iterable[float]) -> str:
-        """Return a signed difference with at most as many decimals as the values in the same unit."""
+        """Return a signed difference with no more decimals than the values in the same unit."""
         name, size = self.unit(difference)
         number = difference / size
         decimals = max((self.decimals(value / size) for value in values if self.unit(value)[0] == name), default=None)

@@ -34,7 +34,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Line width, whether only ASCII is allowed, and whether styles are printed as terminal codes."""
+    """Line width, whether only ASCII is allowed, and whether styles become terminal codes."""
 
     width: int = 80
     ascii: bool = False

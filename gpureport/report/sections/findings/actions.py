@@ -132,7 +132,7 @@ def _name_class(found: Found) -> str:
 
 
 def _measure_saving(found: Found, every: Sequence[Found]) -> float:
-    """Return the share of GPU time lost in all runs, or 0 if the loss overlaps another one."""
+    """Return the share of GPU time lost in all runs, or 0 if the loss overlaps another."""
     losing = ((part.position, part.finding) for each in every if each is not found for part in each.parts)
     others = group_holders((position, finding) for position, finding in losing if finding.lost_gpu_seconds)
     held = fsum(run.analysis.job_gpu_seconds for run in found.runs.values())

@@ -26,7 +26,7 @@ _OUTCOMES = {True: "not found", False: "not assessed"}
 _SIGNS = {"<=": "≤", ">=": "≥"}
 _STAYING = {"throttled", "gpu_lost", ""}
 """Classes of GPU time whose findings, such as hardware faults, persist even if the job changes."""
-_COARSE_SECONDS = 2.0  # sampling interval in seconds from which one sample per second would show more
+_COARSE_SECONDS = 2.0  # seconds; from this interval, one sample per second would show more
 
 
 def build_cards(runs: Sequence[ReportRun]) -> Iterator[FindingCard]:
@@ -116,7 +116,7 @@ def _describe_status(group: Found, runs: Sequence[ReportRun]) -> str:
 
 
 def _summarize(group: Found) -> str:
-    """Return the summary of a single finding or, for several, their number, length and largest."""
+    """Return the summary of one finding or, for several, their number, length and largest."""
     largest = terms.humanize(display.clean_sentence(group.finding.summary))
     count = len(group.findings)
     if count == 1:

@@ -168,7 +168,7 @@ _NOTABLE = 0.05
 
 
 def describe_saving(comparison: Comparison) -> str:
-    """Return the saving or extra cost (`Saves $3.28 per million images`), or an empty string if it is doubtful."""
+    """Return the saving or extra cost (`Saves $3.28 per million images`), or "" if it is doubtful."""
     first, last = comparison.steps[0], comparison.steps[-1]
     delta = next((each for each in comparison.between(first.label, last.label) if each.metric == COST_PER_WORK), None)
     is_unconfirmed = delta is not None and delta.verdict is Verdict.UNCONFIRMED

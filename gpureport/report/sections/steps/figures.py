@@ -73,7 +73,7 @@ class Figures:
         return values[0] if len(values) > 1 else None, values[-1]
 
     def _steps(self, metric: str) -> Sequence[Step]:
-        """Return all steps, or none if the figure depends on work and the units of work differ."""
+        """Return all steps, or none if the figure depends on work in different units."""
         units = {step.work_unit for step in self.comparison.steps if step.work_unit}
         return () if metric in _OF_WORK and len(units) > 1 else self.comparison.steps
 
