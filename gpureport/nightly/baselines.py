@@ -1,24 +1,35 @@
-"""Named baselines: copies of runs in the store's `baselines/` folder, which may be kept in git or a bucket.
+"""What nights are held against: named baselines, and the decisions of trials.
 
-Each is a small store. A copy does not change when its run is relabelled or removed.
+A baseline is a small store in the folder `baselines/`, which may be kept in git or a bucket. It does not change when
+the runs that it copied are relabelled or removed.
 """
 
+import json
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
-from typing import NamedTuple
+from hashlib import sha256
+from pathlib import PurePath
+from typing import Any, NamedTuple
 
 from gpureport.errors import DamagedRunError, SettingsError, StoreError
+from gpureport.parsing import parse_json
 from gpureport.places import Place, fetch
+from gpureport.recorder.job_params import find_settings
 from gpureport.recording import Recording, Run
 from gpureport.store import atomic_writes
 from gpureport.store.run_records import list_run_folders
 from gpureport.store.run_selection import BASELINES
 from gpureport.store.store import Entry, Store
+from gpureport.trial.plan import fill_command, label_setting, split_command
 
 _MARKER = "store.json"
 """The file that marks a folder as a store, and a baseline as complete."""
+_DECISIONS = "decisions"
+_Known = tuple[int, list[str], set[tuple[str, str]], str]
+"""When a setting was tried, its script and options, and what was found if another setting is faster."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -99,3 +110,57 @@ def _baseline_folder(store: Store, name: str) -> Place:
         hint = "use letters, digits, '.', '_' and '-', and begin with a letter or digit"
         raise SettingsError(name, "not a valid baseline name", hint, code="not_a_baseline_name")
     return store.folder / BASELINES / name
+
+
+def keep_decision(store: Place, decision: dict[str, Any], trial: str, *, named: bool) -> None:
+    """Write a decision to a store that exists or that the user named, in place of an earlier one of the same trial."""
+    digest = sha256(json.dumps(decision["plan"]).encode()).hexdigest()[:16]
+    text = json.dumps({**decision, "trial": trial}, indent=1, ensure_ascii=False)
+    with atomic_writes.raise_store_errors(store):
+        if named or store.is_dir():
+            (store / _DECISIONS).mkdir(parents=True, exist_ok=True)
+            atomic_writes.write_bytes(store / _DECISIONS / f"{digest}.json", f"{text}\n".encode(), store / _DECISIONS)
+
+
+def find_slower(store: Place, runs: Iterable[tuple[str, Iterable[tuple[str, str]]]]) -> Iterator[str]:
+    """Yield a sentence for each slower setting, with the runs that have it. Runs are given by name and tags."""
+    known: list[_Known] = []
+    for path in (store / _DECISIONS).glob("[!.]*.json"):
+        with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, ArithmeticError):
+            known += _read_decision(parse_json(path.read_bytes()))
+    # the newest comparison of a setting counts
+    known.sort(key=lambda each: each[0], reverse=True)
+    names: dict[str, list[str]] = {}
+    for name, tags in runs if known else ():
+        script, given = _split(split_command(tags))
+        found = (text for _, of, options, text in known if of == script and options <= given.items())
+        names.setdefault(next(found, ""), []).append(name)
+    for text, own in names.items():
+        more = f" and {len(own) - 1:,} more" if len(own) > 1 else ""
+        yield from [f"{own[0]}{more}: {text} (slower_setting)."] if text else []
+
+
+def _read_decision(content: Any) -> Iterator[_Known]:
+    command, best, speeds = content["plan"]["command"], tuple((content["best"] or {}).items()), {}
+    for each in content["settings"]:
+        # changes are relative to the base
+        change = 0.0 if each["setting"] == content["base"] else each["change"]
+        if not (change is None or each["failure"] or each["quality_fell"]):
+            speeds[tuple(each["setting"].items())] = (1 + change) ** content["better"]
+    for own, speed in speeds.items():
+        gain, text = speeds.get(best, 0.0) / speed - 1, ""
+        if gain > 0 and dict(own) not in content["tied"]:
+            mine, other = (label_setting([pair for pair in a if pair not in b]) for a, b in ((own, best), (best, own)))
+            text = f"runs with {mine}; trial {content['trial']} found {other} {gain:.0%} faster"
+        words = fill_command(command, own)
+        options = {(name, value) for at, name, value in find_settings(words) if words[at] != command[at]}
+        yield content["runs"][-1]["started"], _split(words)[0], options, text
+
+
+def _split(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Return a command without its options, from its Python file on if it has one, and the options."""
+    options = [*find_settings(words)]
+    values = {at for at, *_ in options}
+    left = [word for at, word in enumerate(words) if at not in values and not word.startswith("-")]
+    first = next((at for at, word in enumerate(left) if word.endswith(".py")), 0)
+    return [PurePath(word).name for word in left[first:]], {name: value for _, name, value in options}

@@ -27,6 +27,7 @@ from gpureport.comparison.study import LinearModel
 from gpureport.comparison.training import TrainingGoals
 from gpureport.comparison.work import STEPS
 from gpureport.errors import SourceError
+from gpureport.importers.headings import parse_number
 from gpureport.names import normalise_work_unit
 from gpureport.trial.plan import Plan, Setting
 
@@ -38,7 +39,8 @@ _ERROR, _SPENDING = 0.03, 3
 
 Less than 5%, since up to 5% of simulated trials make a false claim if one setting scatters twice as much as the others.
 """
-_ALIKE = 1.02  # Ratio of step counts up to which runs did the same work.
+_SAME_STEPS, _SAME_WORK = 1.02, 1.25
+"""Maximum ratios of counts of steps that are equal, and of their products with a setting, as logs lack first steps."""
 _SLOW_START = 0.999  # Level at which the first run of a trial differs too much from the others to count.
 
 
@@ -87,12 +89,16 @@ def measure_runs(
     # only the first round decides what is compared, so that later rounds do not change which settings were dropped
     first = [sampled.get(run) for run in finished if run.round == 1]
     units = {each and each.work_unit for each in first}
-    counts = [each.info.work.amount for each in first if each and each.info.work]
-    # a step may have any number of samples
-    differ = {normalise_work_unit(each or "") for each in units} == {STEPS} and max(counts) > _ALIKE * min(counts)
+    counts = {run: each.info.work.amount for run, each in sampled.items() if run.round == 1 and each.info.work}
+    differ = {normalise_work_unit(each or "") for each in units} == {STEPS} and not _are_alike(
+        [*counts.values()], _SAME_STEPS
+    )
+    # steps of different sizes did the same work if there were fewer of the larger ones
+    sizes = ({run: parse_number(run.setting[at][1]) or 0.0 for run in counts} for at in range(len(base)))
+    is_unclear = differ and not any(_are_alike([counts[run] * own[run] for run in own], _SAME_WORK) for own in sizes)
     bases = TrainingBasis if len(units) == 1 and not differ else ()
     basis = next((each for each in bases if all(run and training_rate(run, each) for run in first)), None)
-    values: dict[TriedRun, float | None] = {run: run.seconds for run in finished}
+    values: dict[TriedRun, float | None] = {} if is_unclear else {run: run.seconds for run in finished}
     if basis:
         values = {run: training_rate(each, basis) for run, each in sampled.items() if each.work_unit in units}
     measured = []
@@ -103,8 +109,10 @@ def measure_runs(
         measured.append(replace(run, value=value, gpu_seconds=gpu_seconds, failure=failure))
     missing = {quality.measure_run_time_to_target(each, goals).missing for each in sampled.values() if goals.target}
     unknown = missing - {None, quality.MissingTarget.NOT_REACHED}
+    is_known = (run and run.info.work for run in map(sampled.get, finished))
     notes = {
-        "assumes_equal_work": differ or not (basis or all(run and run.info.work for run in map(sampled.get, finished))),
+        "work_unclear": is_unclear,
+        "assumes_equal_work": differ != is_unclear or not (basis or all(is_known)),
         "target_not_recorded": unknown and unknown == missing,
         "target_partly_recorded": unknown and unknown != missing,
     }
@@ -116,6 +124,10 @@ def measure_runs(
         refused=dict(_find_refused(sampled, base, goals)),
         notes=tuple(code for code, applies in notes.items() if applies),
     )
+
+
+def _are_alike(amounts: Sequence[float], ratio: float) -> bool:
+    return all(0 < amount <= ratio * min(amounts) for amount in amounts)
 
 
 def _find_refused(
@@ -151,7 +163,7 @@ def decide(found: Measured, plan: Plan, ended: str) -> dict[str, Any]:
     order, tied, reason = ranking.order, ranking.tied, None
     left = [each for each in plan.settings if each not in ranking.failures and each not in found.refused]
     if not left:
-        reason = "quality" if ranking.counted else "all_failed"
+        reason = "quality" if ranking.counted else "work_unclear" if "work_unclear" in found.notes else "all_failed"
     elif len(left) == 1 == len(order):
         reason = "base_only" if left[0] == base else "only_one_left"
     elif len(tied) != 1:

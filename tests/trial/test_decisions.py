@@ -53,8 +53,8 @@ def write_run(folder: Path, setting: int, number: int, place: int, seconds: floa
     return where
 
 
-def decide(folder: Path, count: int, *more: str) -> tuple[int, dict[str, Any]]:
-    values = ",".join(map(str, range(count)))
+def decide(folder: Path, count: int, *more: str, first: int = 0) -> tuple[int, dict[str, Any]]:
+    values = ",".join(map(str, range(first, first + count)))
     found = run_program(
         folder, "try", "-o", "trial", "--set", f"s={values}", "--budget", "1s", *more, "--", "job", "{s}"
     )
@@ -204,15 +204,31 @@ def test_speed_and_quality(tmp_path: Path, case: tuple[float, tuple[str, ...], i
         assert saving["payback_seconds"] == pytest.approx(6 * 300 * (1 - share) / share, rel=0.01)
 
 
-@pytest.mark.parametrize(("step", "metric"), [(1, "training_rate_hertz"), (4, "duration")])
-def test_speeds_in_steps_need_equal_counts(tmp_path: Path, step: int, metric: str) -> None:
+@pytest.mark.parametrize(
+    ("step", "first", "metric", "notes"),
+    [
+        (1, 0, "training_rate_hertz", []),
+        (2, 0, "duration", ["work_unclear"]),
+        # half as many steps of twice the size
+        (2, 1, "duration", ["assumes_equal_work"]),
+    ],
+)
+def test_speeds_in_steps_need_equal_counts(
+    tmp_path: Path, step: int, first: int, metric: str, notes: list[str]
+) -> None:
     write_trained_runs(tmp_path, (100.0, 100.0), (0.8, 0.8))
-    for log in tmp_path.rglob("metrics.jsonl"):
+    trial = tmp_path / "trial"
+    for log in trial.rglob("metrics.jsonl"):
         each = step if "s=1" in str(log) else 1
         points = [{"timestamp": EPOCH + second, "step": second // each, "loss": 1.0} for second in range(0, 300, 10)]
         log.write_text("\n".join(map(json.dumps, points)))
-    code, found = decide(tmp_path, 2, "--repeat", "2")
-    assert (code, found["metric"], found["notes"]) == (4, metric, ["assumes_equal_work"] if step > 1 else [])
+    if first:
+        for place in (1, 0):
+            (trial / f"s={place}").rename(trial / f"s={place + 1}")
+        (trial / "trial.json").write_text((trial / "trial.json").read_text().replace('["0", "1"]', '["1", "2"]'))
+    code, found = decide(tmp_path, 2, "--repeat", "2", first=first)
+    assert (code, found["metric"], found["notes"]) == (4, metric, notes)
+    assert (found["reason"] == "work_unclear") == ("work_unclear" in notes)
 
 
 def test_failed_runs_exclude_their_settings(tmp_path: Path) -> None:

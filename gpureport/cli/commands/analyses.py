@@ -149,6 +149,7 @@ def demo(options: Options) -> None:
 
 
 def try_(command: tuple[str, ...], options: Options) -> int:
+    from gpureport.nightly.baselines import keep_decision
     from gpureport.trial import decision, plan, result, session
     from gpureport.trial.suggest import suggest
 
@@ -175,5 +176,5 @@ def try_(command: tuple[str, ...], options: Options) -> int:
     except SourceError as error:
         print_error(str(error))
     click.echo(result.render_text(found, folder, output.measure_page()), nl=False)
-    result.keep_decision(words.find_store(options).folder, found, folder.name, named=bool(options.store))
+    keep_decision(words.find_store(options).folder, found, folder.name, named=bool(options.store))
     return int(found["exit_code"])

@@ -14,12 +14,12 @@ from gpureport.fleet import formats, running
 from gpureport.fleet.cards import Facts
 from gpureport.fleet.summarise import SummarySettings, make_row, read_summary_settings
 from gpureport.fleet.totals import LABELS, build_fleet_report
+from gpureport.nightly.baselines import find_slower
 from gpureport.report import refuse_sources
 from gpureport.report.formats.branding import read_brand
 from gpureport.settings import read_settings
 from gpureport.store.run_selection import select_runs
 from gpureport.store.store import Store
-from gpureport.trial.result import find_slower
 
 _MOST_NAMED = 20
 _LABELLING = ["param", "work", "name", "step", "gpu_model", "label_table", "start", "end", "job"]

@@ -16,7 +16,7 @@ from gpureport.cli.recordings import AnalysedRuns, analyze_runs, name_runs, samp
 from gpureport.errors import InternalError, SettingsError, SourceError, StoreError, UnknownRunError
 from gpureport.findings import Check
 from gpureport.nightly import latest, records, site
-from gpureport.nightly.baselines import list_baselines
+from gpureport.nightly.baselines import find_slower, list_baselines
 from gpureport.nightly.history import History, first_night_of_run, keep_latest_records
 from gpureport.nightly.records import NightlyRecord, NightlyRun
 from gpureport.nightly.trends import build_trends
@@ -28,7 +28,6 @@ from gpureport.report.formats.html import render
 from gpureport.report.model.blocks import Block
 from gpureport.report.sections.steps.pairs import compare_with_earlier
 from gpureport.store.store import Store
-from gpureport.trial.result import find_slower
 
 _NEWEST = 7
 _WEEK = timedelta(days=7)
