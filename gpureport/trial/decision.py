@@ -90,9 +90,8 @@ def measure_runs(
     first = [sampled.get(run) for run in finished if run.round == 1]
     units = {each and each.work_unit for each in first}
     counts = {run: each.info.work.amount for run, each in sampled.items() if run.round == 1 and each.info.work}
-    differ = {normalise_work_unit(each or "") for each in units} == {STEPS} and not _are_alike(
-        [*counts.values()], _SAME_STEPS
-    )
+    are_steps = {normalise_work_unit(each or "") for each in units} == {STEPS}
+    differ = are_steps and not _are_alike([*counts.values()], _SAME_STEPS)
     # steps of different sizes did the same work if there were fewer of the larger ones
     sizes = ({run: parse_number(run.setting[at][1]) or 0.0 for run in counts} for at in range(len(base)))
     is_unclear = differ and not any(_are_alike([counts[run] * own[run] for run in own], _SAME_WORK) for own in sizes)
