@@ -76,9 +76,9 @@ def select_trial(source: tuple[str, ...], options: Options) -> tuple[tuple[str, 
         changes = [(each, each["setting"].items() - found["base"].items()) for each in found["settings"]]
         found["rows"] = [(new, list_cells(each, found["unit"], is_base=not new)) for each, new in changes]
         found["headline"] = write_headline(found)
-        labels = list_measured(found, file.parent)
+        labels = list_measured(found, file.parent) if found["plan"]["command"] else labels
     if not labels:
-        hint = "see output.log of each run, or repeat the command of the trial"
+        hint = "its notes and the output.log of each run say why"
         raise SourceError(str(file), "lists no measured run", hint, code="nothing_measured")
     if missing := [run["folder"] for run in found["runs"] if run["value"] is None]:
         print_note(f"gpureport: {source[0]}: left out failed or interrupted runs: {list_names(missing)}")

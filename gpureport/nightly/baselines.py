@@ -114,7 +114,7 @@ def _baseline_folder(store: Store, name: str) -> Place:
 
 def keep_decision(store: Place, decision: dict[str, Any], trial: str, *, named: bool) -> None:
     """Write a decision to a store that exists or that the user named, in place of an earlier one of the same trial."""
-    digest = sha256(json.dumps(decision["plan"]).encode()).hexdigest()[:16]
+    digest = sha256(json.dumps(decision["plan"] | {"budget_seconds": None}).encode()).hexdigest()[:16]
     text = json.dumps({**decision, "trial": trial}, indent=1, ensure_ascii=False)
     with atomic_writes.raise_store_errors(store):
         if named or store.is_dir():

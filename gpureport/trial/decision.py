@@ -169,7 +169,7 @@ def decide(found: Measured, plan: Plan, ended: str) -> dict[str, Any]:
         reason = "no_clear_best" if tied else "too_few_rounds"
     best = order[0] if tied or len(order) == len(left) == 1 else None
     chosen = best if len(left) == 1 or len(tied) == 1 else None
-    settings = list(_judge_settings(found, plan, ranking))
+    settings = list(_judge_settings(found, plan, ranking, ended))
     margin = None
     if best and tied:
         change, pair = _compare_with(ranking.counted, order[1])[best], frozenset(order[:2])
@@ -199,10 +199,10 @@ def decide(found: Measured, plan: Plan, ended: str) -> dict[str, Any]:
     return rounded
 
 
-def _judge_settings(found: Measured, plan: Plan, ranking: _Ranking) -> Iterator[dict[str, Any]]:
+def _judge_settings(found: Measured, plan: Plan, ranking: _Ranking, ended: str) -> Iterator[dict[str, Any]]:
     base, counted = plan.settings[0], ranking.counted
     changes = _compare_with(counted, base) if ranking.tied and base in {run.setting for run in counted} else {}
-    last = max((run.round for run in found.runs), default=0)
+    last = max((run.round for run in found.runs), default=0) if ended == "budget" else plan.repeat
     for setting in plan.settings:
         values = [run.value for run in found.runs if run.setting == setting and run.value]
         failure, change = ranking.failures.get(setting), changes.get(setting)

@@ -57,6 +57,8 @@ Say = Callable[[str], None]
 
 def run_trial(folder: Path, wanted: Plan, command: Sequence[str], measure: Measure, say: Say) -> dict[str, Any]:
     """Make the runs that are missing, and decide. Raises KeyboardInterrupt or SystemExit if a signal ends a run."""
+    # a script ignores Ctrl-C for its background jobs, but the recorder does not
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with _hold(folder, say):
             plan = open_plan(folder, wanted)

@@ -50,7 +50,7 @@ def suggest(analyses: Sequence[Analysis]) -> tuple[str, list[str]]:
                 notes.setdefault("no_other_value", []).append(f"{name}={value}{why}")
             elif name not in tried and len(tried) < _MOST:
                 tried[name] = (value, *values)
-                for place in (each[0] for each in options[setting] if each[2] == value):
+                for place in (each[0] for each in options[setting] if each[1:] == (name, value)):
                     words[place] = f"{words[place].removesuffix(value)}{{{name}}}"
                 notes |= {"quality_unknown": []} if setting in _MAY_CHANGE_RESULTS else {}
     if len(analyses) > 1:

@@ -10,8 +10,8 @@ from pathlib import Path
 from pyarrow import parquet
 
 from gpureport import __version__
-from tests.docs.page_runner import install, program
-from tests.docs.test_pages import ROOT, blocks
+from tests.docs.page_runner import ROOT, install, program
+from tests.docs.test_pages import blocks
 from tests.recorder.stand_in import install_stand_in
 
 RECIPES = ROOT / "docs" / "how-to" / "ci"

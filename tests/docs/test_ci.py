@@ -22,8 +22,8 @@ from tests.docs.ci_bench import (
     only_block,
     workspace,
 )
-from tests.docs.page_runner import install, program
-from tests.docs.test_pages import ROOT, blocks
+from tests.docs.page_runner import ROOT, install, program
+from tests.docs.test_pages import blocks
 
 
 def test_recipes_install_this_version() -> None:

@@ -19,12 +19,7 @@ from gpureport.recording import Recording, Run
 
 POINT_SAMPLE_SECONDS = 2.0  # above this interval, a utilisation value is a point sample
 UTILISATION_WINDOW = 1.0  # maximum seconds that one utilisation value covers (NVML)
-ACTIVE = Threshold(
-    value=0.12,
-    unit="1",
-    provenance=Provenance.PRAGMATIC,
-    source="stray kernels cause less",
-)
+ACTIVE = Threshold(value=0.12, unit="1", provenance=Provenance.PRAGMATIC, source="stray kernels cause less")
 SHORTEST_GAP = 5.0  # seconds; a shorter rest within a job is not an idle gap
 NO_WORK, LITTLE_WORK, NO_JOB, STEPS = "no work", "little work", "no job", "steps"
 """Causes of start-up and tail findings: no lasting work, very little work, no job, or training without the GPUs."""

@@ -176,5 +176,5 @@ def try_(command: tuple[str, ...], options: Options) -> int:
     except SourceError as error:
         print_error(str(error))
     click.echo(result.render_text(found, folder, output.measure_page()), nl=False)
-    keep_decision(words.find_store(options).folder, found, folder.name, named=bool(options.store))
+    keep_decision(words.find_store(options).folder, found, folder.resolve().name, named=bool(options.store))
     return int(found["exit_code"])
