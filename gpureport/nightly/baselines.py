@@ -8,7 +8,6 @@ import json
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from difflib import get_close_matches
 from hashlib import sha256
 from pathlib import PurePath
@@ -123,11 +122,13 @@ def keep_decision(store: Place, decision: dict[str, Any], trial: str, *, named: 
 
 
 def find_slower(store: Place, runs: Iterable[tuple[str, Iterable[tuple[str, str]]]]) -> Iterator[str]:
-    """Yield a sentence for each slower setting, with the runs that have it. Runs are given by name and tags."""
+    """Yield a sentence for each slower setting and its runs, given by name and tags, and each damaged decision."""
     known: list[_Known] = []
     for path in (store / _DECISIONS).glob("[!.]*.json"):
-        with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, ArithmeticError):
+        try:
             known += _read_decision(parse_json(path.read_bytes()))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, ArithmeticError):
+            yield f"{_DECISIONS}/{path.name} cannot be read; remove it, or repeat its trial (damaged_decision)."
     # the newest comparison of a setting counts
     known.sort(key=lambda each: each[0], reverse=True)
     names: dict[str, list[str]] = {}

@@ -51,6 +51,7 @@ def test_jobs_with_slower_settings_are_named(gpureport: Program, tmp_path: Path)
     told = [f"{name}: runs with {said} (slower_setting)." for name, (_, said) in zip(named, rows, strict=True) if said]
     night = gpureport("nightly", *named, "--site", "site").out
     assert [line.strip() for line in night.splitlines() if "slower_setting" in line] == told
+    assert (night.count("decisions/damaged.json cannot"), night.count("damaged_decision")) == (1, 2)
     fleet = gpureport("fleet").err
     assert sorted(line for line in fleet.splitlines() if "slower_setting" in line) == told
     hidden = gpureport("fleet", "--anonymise")
