@@ -1,4 +1,4 @@
-"""Defines all options in the order of the help, and refuses outputs that would overwrite inputs."""
+"""Defines options in the order of the help (and of `_GROUPS`), and refuses outputs that would overwrite inputs."""
 
 import os
 from collections.abc import Callable, Iterator

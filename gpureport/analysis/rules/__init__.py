@@ -1,6 +1,6 @@
 """The rules, one module per family. A rule is a function and a section of `rules.toml`.
 
-A new rule needs a function, sections in `rules.toml` and `kinds.toml`, a sample folder, and rows in a test table.
+A new rule needs a function, sections in `rules.toml` and `kinds.toml`, a sample folder, and rows in test tables.
 """
 
 from importlib import import_module

@@ -1,1 +1,1 @@
-"""SVG figures, shared by all formats. Imports `model`, `runs` and `wording`."""
+"""SVG figures; each format passes its width, and a page none. Imports `model`, `runs` and `wording`."""
