@@ -77,10 +77,9 @@ def compare_with_baseline(baseline: Baseline, analysed: AnalysedRuns, options: O
         return replace(baseline, recordings=())
     try:
         before = sample_runs(analyze_runs(baseline.recordings, options).runs, options.throughput)
-        groups: dict[str, list[SampledRun]] = {}
-        for run in sample_runs(analysed.runs, options.throughput):
-            groups.setdefault(step_name(run.analysis), []).append(run)
-        if (alone := sum(run.analysis.run.step is None for group in groups.values() for run in group)) > 1:
+        after = sample_runs(analysed.runs, options.throughput)
+        groups = sources.group((step_name(run.analysis), run) for run in after)
+        if (alone := sum(run.analysis.run.step is None for run in after)) > 1:
             print_note(f"gpureport: {alone} runs were compared one by one; --step LABEL compares them as repetitions")
         steps = {label: changes.compare_with_baseline(before, runs, analysed.goals) for label, runs in groups.items()}
     except (InternalError, SourceError, StoreError) as error:

@@ -44,7 +44,10 @@ _CODES = (
 
 def _run_body(name: str, values: dict[str, Any]) -> int | None:
     first = name.partition(" ")[0]
+    # an import may lose a handler's exception
+    handler = signal.signal(signal.SIGTERM, signal.SIG_DFL)
     module = import_module(f"gpureport.cli.commands.{table.MODULES.get(first, first)}")
+    signal.signal(signal.SIGTERM, handler)
     body = getattr(module, f"{name.replace(' ', '_')}{'_' * iskeyword(name)}")
     named = [values.pop(str(each.name)) for each in table.COMMANDS[name].arguments]
     code: int | None = body(*named, Options(**values))

@@ -289,8 +289,9 @@ def _find_logged_runs(sources: Sequence[str], options: Options) -> list[reading.
     used = {each.path for _, inputs in logged for each in inputs} | {each.path for files in training for each in files}
     for source in sources:
         unused = ((reasons.get(path, "not a GPU log"), str(path)) for path in list_unused_files(source, used))
-        for reason, names in _group(unused).items():
-            print_note(f"Skipped, {reason}: {list_names(names)}")
+        for reason, names in group(unused).items():
+            is_tried = path_exists(f"{source}/../../trial.json")
+            print_note(f"Skipped, {reason}: {list_names(names)}", least=Verbosity(is_tried))
     labels = build_labels(options, several=len(logged) > 1)
     return [
         reading.Reading(inputs, placement, labels, strict=options.strict, training=files)
@@ -304,7 +305,7 @@ def _find_tracked_runs(tracking: Tracker, source: str, options: Options) -> list
     placement = build_read_options(options, tracked=True)
     found = [TrackedReading(chosen, run, placement, labels, strict=options.strict) for run in chosen.runs]
     if chosen.skipped:
-        groups = _group((reason, run.name or run.id) for run, reason in chosen.skipped)
+        groups = group((reason, run.name or run.id) for run, reason in chosen.skipped)
         reasons = "; ".join(f"{len(names)} {reason}: {list_names(names)}" for reason, names in groups.items())
         hint = "; --run NAME reads one" if any(not run.lacks for run, _ in chosen.skipped) else ""
         print_note(f"gpureport: {source}: {count(len(chosen.skipped), 'run')} skipped ({reasons}){hint}")
@@ -314,10 +315,10 @@ def _find_tracked_runs(tracking: Tracker, source: str, options: Options) -> list
     return found
 
 
-def _group(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    groups: dict[str, list[str]] = {}
-    for reason, name in pairs:
-        groups.setdefault(reason, []).append(name)
+def group(pairs: Iterable[tuple[str, Result]]) -> dict[str, list[Result]]:
+    groups: dict[str, list[Result]] = {}
+    for key, each in pairs:
+        groups.setdefault(key, []).append(each)
     return groups
 
 

@@ -80,7 +80,7 @@ def select_trial(source: tuple[str, ...], options: Options) -> tuple[tuple[str, 
     if not labels:
         hint = "its notes and the output.log of each run say why"
         raise SourceError(str(file), "lists no measured run", hint, code="nothing_measured")
-    if missing := [run["folder"] for run in found["runs"] if run["value"] is None]:
+    if missing := [run["folder"] for run in found["runs"] if str(file.parent / run["folder"]) not in labels]:
         print_note(f"gpureport: {source[0]}: left out failed or interrupted runs: {list_names(missing)}")
     steps = options.step if options.by else options.step or tuple(labels.values())
     return tuple(labels), replace(options, step=steps, trial=found)

@@ -52,8 +52,7 @@ def open_baseline(store: Store, name: str) -> Store:
 
 def set_baseline(store: Store, name: str, entries: Sequence[Entry]) -> Baseline:
     place = _baseline_folder(store, name)
-    damaged = next((entry for entry in entries if not store.intact(entry)), None)
-    if damaged is not None:
+    if (damaged := next((entry for entry in entries if not store.intact(entry)), None)) is not None:
         what = "its series are damaged or missing"
         raise StoreError(damaged.run.name, what, "ingest the run again", code="damaged_run")
     with atomic_writes.raise_store_errors(store.folder):
@@ -112,13 +111,14 @@ def _baseline_folder(store: Store, name: str) -> Place:
 
 
 def keep_decision(store: Place, decision: dict[str, Any], trial: str, *, named: bool) -> None:
-    """Write a decision to a store that exists or that the user named, in place of an earlier one of the same trial."""
-    digest = sha256(json.dumps(decision["plan"] | {"budget_seconds": None}).encode()).hexdigest()[:16]
+    """Write a decision, unless empty, to a store that exists or is named, in place of an earlier one."""
+    digest = sha256(json.dumps(decision.get("plan", {}) | {"budget_seconds": None}).encode()).hexdigest()[:16]
     text = json.dumps({**decision, "trial": trial}, indent=1, ensure_ascii=False)
     with atomic_writes.raise_store_errors(store):
         if named or store.is_dir():
-            (store / _DECISIONS).mkdir(parents=True, exist_ok=True)
-            atomic_writes.write_bytes(store / _DECISIONS / f"{digest}.json", f"{text}\n".encode(), store / _DECISIONS)
+            (folder := store / _DECISIONS).mkdir(parents=True, exist_ok=True)
+            if decision:
+                atomic_writes.write_bytes(folder / f"{digest}.json", f"{text}\n".encode(), folder)
 
 
 def find_slower(store: Place, runs: Iterable[tuple[str, Iterable[tuple[str, str]]]]) -> Iterator[str]:

@@ -203,8 +203,7 @@ def _open_client(scheme: str, *, large: bool) -> "fs.FileSystem":
     if scheme == "gs":
         return fs.GcsFileSystem(retry_time_limit=timedelta(seconds=_SILENT_SECONDS))
     if not (account := given("AZURE_STORAGE_ACCOUNT")):
-        what = "no storage account is set"
-        raise PlaceError("az://", what, "set AZURE_STORAGE_ACCOUNT", code="no_storage_account")
+        raise PlaceError("az://", "no storage account is set", "set AZURE_STORAGE_ACCOUNT", code="no_storage_account")
     # without a key or token, the `az` login or the machine's identity is used
     key, token = given("AZURE_STORAGE_KEY"), given("AZURE_STORAGE_SAS_TOKEN")
     return fs.AzureFileSystem(account, account_key=key, sas_token=None if key else token)
@@ -274,9 +273,8 @@ def _copy(place: RemotePath, states: tuple[tuple[str, int, int | None], ...]) ->
         code = code_system_error(error, "cannot_write")
         raise PlaceError(str(place), f"cannot be copied to this machine ({error.strerror})", hint, code=code) from error
     if changed:
-        what = "it changed while being fetched"
         hint = "try again when nothing is being written to it"
-        raise PlaceError(str(changed[0]), what, hint, code="changed_while_read")
+        raise PlaceError(str(changed[0]), "it changed while being fetched", hint, code="changed_while_read")
     return target
 
 

@@ -132,7 +132,7 @@ def _read(path: Path) -> bytes:
 def find_folder_obstacle(path: Path, *, is_folder: bool = False) -> str:
     """Return why a folder, or a file's folder, cannot be created or written to, or ""."""
     above = path.absolute()
-    folder = next((each for each in (above, *above.parents)[not is_folder :] if each.exists()), Path("/"))
+    folder = next((each for each in (above, *above.parents)[not is_folder :] if os.path.lexists(each)), Path("/"))
     if not folder.is_dir():
-        return f"{folder} is not a folder"
+        return f"{folder} is {'not a folder' if folder.exists() else 'a link to nothing'}"
     return "" if os.access(folder, os.W_OK | os.X_OK) else f"no permission to write to {folder}"

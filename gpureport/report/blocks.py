@@ -33,7 +33,8 @@ def list_blocks(report: Report) -> Iterator[Block]:
     yield from _pictures(report)
     yield Block(forms=Form.ALL, part="actions", title=report.actions_heading, actions=report.actions)
     yield from _rules(report.policy) if report.policy else ()
-    yield Block(forms=Form.LONG, title=report.steps_heading, table=report.steps)
+    forms = Form.LONG if report.comparison else Form.ALL
+    yield Block(forms=forms, part="bars", title=report.steps_heading, table=report.steps)
     yield from list_study(report)
     yield from list_findings(report)
     yield from _timelines(report)
@@ -144,9 +145,8 @@ def _rules(policy: Table) -> Iterator[Block]:
 def _timelines(report: Report) -> Iterator[Block]:
     for run in report.timeline:
         series = [Series(name=strip.label, values=strip.coarse) for strip in run.strips]
-        events = [event.at / max(run.seconds, 1e-3) for event in run.events if event.at is not None]
-        said = [run.absent]
-        yield Block(forms=Form.TEXT, title="Timeline", label=run.label, series=series, texts=said, events=events)
+        marks = [event.at / max(run.seconds, 1e-3) for event in run.events if event.at is not None]
+        yield Block(forms=Form.TEXT, title="Timeline", label=run.label, series=series, texts=[run.absent], events=marks)
     if any(run.strips for run in report.timeline):
         text = "Height: mean GPU utilisation, 0 to 100% (blank: 0%, ?: not recorded)."
         text += " ^: an event from the log, listed under data quality."

@@ -26,10 +26,10 @@ from gpureport.comparison.steps import TrainingBasis, build_steps, training_rate
 from gpureport.comparison.study import LinearModel
 from gpureport.comparison.training import TrainingGoals
 from gpureport.comparison.work import STEPS
-from gpureport.errors import SourceError
+from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.headings import parse_number
 from gpureport.names import normalise_work_unit
-from gpureport.trial.plan import Plan, Setting
+from gpureport.trial.plan import Plan, Setting, make_error
 
 FIRST_LOOK = 2
 """The round after which settings are first compared, as one round shows no scatter."""
@@ -76,7 +76,7 @@ class Measured:
 
 
 def measure_runs(
-    runs: Sequence[TriedRun], base: Setting, goals: TrainingGoals, sample: Callable[[str], SampledRun]
+    runs: Sequence[TriedRun], base: Setting, goals: TrainingGoals, key: str | None, sample: Callable[[str], SampledRun]
 ) -> Measured:
     """Return the runs with their values. `sample` reads the folder of a run."""
     found: dict[str, SampledRun] = {}
@@ -86,6 +86,9 @@ def measure_runs(
     finished = [run for run in runs if not run.failure]
     read = [run for run in finished if run.folder in found]
     sampled = dict(zip(read, unify_work([found[run.folder] for run in read]), strict=True))
+    logged = [run.throughput for run in sampled.values() if "training" in {each.kind for each in run.info.sources}]
+    if key and logged and not any(logged):
+        raise make_error(SettingsError, "--throughput", "no_such_throughput", name=key)
     # only the first round decides what is compared, so that later rounds do not change which settings were dropped
     first = [sampled.get(run) for run in finished if run.round == 1]
     units = {each and each.work_unit for each in first}
@@ -100,12 +103,9 @@ def measure_runs(
     values: dict[TriedRun, float | None] = {} if is_unclear else {run: run.seconds for run in finished}
     if basis:
         values = {run: training_rate(each, basis) for run, each in sampled.items() if each.work_unit in units}
-    measured = []
-    for run in runs:
-        one, value = found.get(run.folder), values.get(run) or None
-        failure = run.failure or (None if value else "not_measured")
-        gpu_seconds = one.analysis.job_gpu_seconds or None if one else None
-        measured.append(replace(run, value=value, gpu_seconds=gpu_seconds, failure=failure))
+    spent = {folder: each.analysis.job_gpu_seconds or None for folder, each in found.items()}
+    valued = [replace(run, value=values.get(run) or None, gpu_seconds=spent.get(run.folder)) for run in runs]
+    measured = [run if run.failure or run.value else replace(run, failure="not_measured") for run in valued]
     missing = {quality.measure_run_time_to_target(each, goals).missing for each in sampled.values() if goals.target}
     unknown = missing - {None, quality.MissingTarget.NOT_REACHED}
     is_known = (run and run.info.work for run in map(sampled.get, finished))
@@ -174,10 +174,6 @@ def decide(found: Measured, plan: Plan, ended: str) -> dict[str, Any]:
     if best and tied:
         change, pair = _compare_with(ranking.counted, order[1])[best], frozenset(order[:2])
         margin = {"over": dict(order[1]), **_describe(change, ranking.levels[pair])}
-    runs = [
-        asdict(run) | {"setting": dict(run.setting), "folder": "/".join(Path(run.folder).parts[-2:])}
-        for run in found.runs
-    ]
     content = {
         "schema": "gpureport.decision/1",
         "exit_code": 0 if chosen else 1 if reason in {"quality", "all_failed"} else 4,
@@ -190,7 +186,10 @@ def decide(found: Measured, plan: Plan, ended: str) -> dict[str, Any]:
         "saving": _measure_saving(found, base, chosen, settings) if chosen else None,
         "settings": settings,
         "gpu_seconds": _sum_gpu_seconds(found.runs) or None,
-        "runs": runs,
+        "runs": [
+            asdict(run) | {"setting": dict(run.setting), "folder": "/".join(Path(run.folder).parts[-2:])}
+            for run in found.runs
+        ],
         "plan": asdict(plan),
         "ended": ended,
         **{name: getattr(found, name) for name in ("better", "metric", "unit", "notes")},

@@ -18,8 +18,10 @@ DECISION_FILE, REPORT_FILE = "decision.json", "report.html"
 
 def list_measured(decision: dict[str, Any], folder: Path) -> dict[str, str]:
     """Return the folders of the runs that have a value, with the labels of their settings, the best setting last."""
+    # no run has a value if the work is unknown
+    unclear = "not_measured" if decision["reason"] == "work_unclear" else ""
     order = sorted((each["setting"] for each in decision["settings"]), key=lambda each: each == decision["best"])
-    runs = [run for run in decision["runs"] if run["value"] is not None]
+    runs = [run for run in decision["runs"] if run["value"] is not None or run["failure"] == unclear]
     runs.sort(key=lambda run: (order.index(run["setting"]), run["round"]))
     return {str(folder / run["folder"]): label_setting(run["setting"].items()) for run in runs}
 

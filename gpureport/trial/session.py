@@ -21,7 +21,7 @@ from typing import Any
 
 from gpureport.errors import SourceError, StoreError
 from gpureport.number_format import format_duration
-from gpureport.record_folder import HOST_LOG, read_run_file
+from gpureport.record_folder import HOST_LOG, RUN_FILE, read_run_file
 from gpureport.regular_files import code_system_error
 from gpureport.trial.decision import FIRST_LOOK, INTERRUPTED, Measured, TriedRun, decide, find_dropped
 from gpureport.trial.plan import Plan, Setting, fill_command, label_setting, make_error, open_plan, write_json
@@ -62,7 +62,7 @@ def run_trial(folder: Path, wanted: Plan, command: Sequence[str], measure: Measu
     try:
         with _hold(folder, say):
             plan = open_plan(folder, wanted)
-            runs = read_runs(folder, plan)
+            runs = read_runs(folder, plan, say)
             known = [*runs]
             ended = _make_runs(plan, runs, partial(_make_run, folder, plan, command), measure, say)
             if runs == known and ended != "budget":
@@ -100,6 +100,8 @@ def _make_runs(
             if fsum(run.seconds + _AFTERWARDS for run in runs) + need > (plan.budget_seconds or inf):
                 return "budget"
             about = f", about {format_duration(need)}" if need else ""
+            # refuse wrong options early
+            measure(runs)
             say(f"Round {number} of {plan.repeat}: {label_setting(setting)}{about}")
             runs.append(make(setting, number))
             if failure := runs[-1].failure:
@@ -108,14 +110,19 @@ def _make_runs(
     return "finished"
 
 
-def read_runs(folder: Path, plan: Plan) -> list[TriedRun]:
-    """Return the runs of a trial, without their values, in the order in which they began."""
+def read_runs(folder: Path, plan: Plan, say: Say) -> list[TriedRun]:
+    """Return the runs without their values, in order of time. Damaged ones are put aside."""
     found = []
     for setting, name in plan.name_folders().items():
         for number in range(1, plan.repeat + 1):
+            place = folder / name / f"round-{number}"
+            found.append(_read_run(place, setting, number))
+            if found[-1] is None and place.exists():
+                aside = folder / _UNFINISHED / f"{name}-round-{number}-{place.stat().st_mtime_ns}"
+                os.renames(place, aside)
+                say(f"{place / RUN_FILE} is missing or damaged; moved to {aside}.")
             left = folder.glob(f"{_UNFINISHED}/{name}-round-{number}-*")
             found += [_read_run(path, setting, number, INTERRUPTED) for path in left]
-            found.append(_read_run(folder / name / f"round-{number}", setting, number))
     return sorted(filter(None, found), key=lambda run: run.started)
 
 

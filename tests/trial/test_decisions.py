@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from tests.support.logs import EPOCH, row, table, write_recording
-from tests.support.program import run_program
+from tests.support.program import Program, run_program
+from tests.support.tables import read_table
 
 _START, _SPACING = 10**15, 10**9
 Seconds = np.ndarray[tuple[int, int], np.dtype[np.float64]]
@@ -100,7 +101,7 @@ def is_false(trial: Trial, slower: Sequence[float]) -> bool:
 
 
 def count_over_trials(folder: Path, trials: int, slower: Sequence[float], machine: Machine) -> dict[str, float]:
-    rng, made = np.random.default_rng(len(slower)), []
+    rng = np.random.default_rng(len(slower))
     made = [play(folder / str(number), slower, machine, rng) for number in range(trials)]
     best = [{"s": str(place)} for place, one in enumerate(slower) if one == min(slower)]
     tied = [[each["setting"] for each in trial.decision["settings"] if each["tied"]] for trial in made]
@@ -138,20 +139,9 @@ def test_truth_over_200_trials(tmp_path: Path, truth: str) -> None:
 
 def test_clear_best_is_named_with_fewer_runs(tmp_path: Path) -> None:
     found = count_over_trials(tmp_path, 5, [1.0] * 5 + [1 / 1.3], Machine())
-    assert found == {
-        "right": 1,
-        "named": 1,
-        "false": 0,
-        "runs": pytest.approx(2 / 3),
-        "gpu": pytest.approx(2 / 3, abs=0.01),
-    }
-    assert count_over_trials(tmp_path / "alike", 5, ALIKE, Machine()) == {
-        "right": 1,
-        "named": 0,
-        "false": 0,
-        "runs": 1,
-        "gpu": pytest.approx(1),
-    }
+    assert [*found.values()] == [1, 1, 0, pytest.approx(2 / 3), pytest.approx(2 / 3, abs=0.01)]
+    alike = count_over_trials(tmp_path / "alike", 5, ALIKE, Machine())
+    assert alike == {"right": 1, "named": 0, "false": 0, "runs": 1, "gpu": pytest.approx(1)}
 
 
 def write_trained_runs(folder: Path, rates: Sequence[float], accuracies: Sequence[float]) -> None:
@@ -197,8 +187,7 @@ def test_speed_and_quality(tmp_path: Path, case: tuple[float, tuple[str, ...], i
     assert found["notes"] == (["target_not_recorded"] if "val_loss=0.9" in more else [])
     assert found["gpu_seconds"] == pytest.approx(6 * 295)
     if chosen:
-        saving = found["saving"]
-        share = 1 - 100.5 / 140.5
+        saving, share = found["saving"], 1 - 100.5 / 140.5
         assert saving["share"] == pytest.approx(share, abs=0.001)
         assert saving["payback_runs"] == 6 / share // 1 + 1
         assert saving["payback_seconds"] == pytest.approx(6 * 300 * (1 - share) / share, rel=0.01)
@@ -213,22 +202,30 @@ def test_speed_and_quality(tmp_path: Path, case: tuple[float, tuple[str, ...], i
         (2, 1, "duration", ["assumes_equal_work"]),
     ],
 )
-def test_speeds_in_steps_need_equal_counts(
-    tmp_path: Path, step: int, first: int, metric: str, notes: list[str]
-) -> None:
+def test_steps_need_equal_counts(tmp_path: Path, step: int, first: int, metric: str, notes: list[str]) -> None:
     write_trained_runs(tmp_path, (100.0, 100.0), (0.8, 0.8))
     trial = tmp_path / "trial"
     for log in trial.rglob("metrics.jsonl"):
         each = step if "s=1" in str(log) else 1
         points = [{"timestamp": EPOCH + second, "step": second // each, "loss": 1.0} for second in range(0, 300, 10)]
         log.write_text("\n".join(map(json.dumps, points)))
-    if first:
-        for place in (1, 0):
-            (trial / f"s={place}").rename(trial / f"s={place + 1}")
+    for place in (1, 0) if first else ():
+        (trial / f"s={place}").rename(trial / f"s={place + 1}")
         (trial / "trial.json").write_text((trial / "trial.json").read_text().replace('["0", "1"]', '["1", "2"]'))
     code, found = decide(tmp_path, 2, "--repeat", "2", first=first)
     assert (code, found["metric"], found["notes"]) == (4, metric, notes)
     assert (found["reason"] == "work_unclear") == ("work_unclear" in notes)
+    assert run_program(tmp_path, "report", "trial", "-o", "page.json").code == 0
+    assert ("No decision" in (tmp_path / "page.json").read_text()) == ("work_unclear" in notes)
+
+
+def test_wrong_options_are_refused_before_a_run(gpureport: Program, tmp_path: Path) -> None:
+    write_trained_runs(tmp_path, (100.0, 140.0), (0.8, 0.8))
+    (tmp_path / "trial" / "s=1" / "round-2" / "run.json").unlink()
+    (tmp_path / "link").symlink_to("nowhere")
+    for more, code in read_table(Path(__file__).with_name("refused.tsv")):
+        words = ("-o", "trial", "--set", "s=0,1", "--repeat", "2", *more.split(), "--", "job", "{s}")
+        assert gpureport("--debug", "try", *words).error == code, more
 
 
 def test_failed_runs_exclude_their_settings(tmp_path: Path) -> None:
@@ -245,3 +242,6 @@ def test_failed_runs_exclude_their_settings(tmp_path: Path) -> None:
     assert found["margin"]["over"] == {"s": "0"}
     assert found["margin"]["change"] == pytest.approx(-1 / 6, abs=0.01)
     assert found["margin"]["interval"][0] < found["margin"]["change"] < found["margin"]["interval"][1] < 0
+    (tmp_path / "trial" / "s=1" / "round-2" / "run.json").write_text("{")
+    assert len(decide(tmp_path, 3)[1]["runs"]) == 6
+    assert [*tmp_path.glob("trial/interrupted/s=1-round-2-*/output.log")]

@@ -41,9 +41,8 @@ def _read(folder: Path) -> dict[str, Any]:
 
 
 def _list_runs(decision: dict[str, Any]) -> list[tuple[str, int]]:
-    return sorted(
-        (*run["setting"].values(), run["round"]) for run in decision["runs"] if run["failure"] != "interrupted"
-    )
+    whole = [run for run in decision["runs"] if run["failure"] != "interrupted"]
+    return sorted((*run["setting"].values(), run["round"]) for run in whole)
 
 
 def test_best_setting_is_chosen(gpureport: Program, tmp_path: Path) -> None:
@@ -67,6 +66,8 @@ def test_failures_are_results(gpureport: Program, tmp_path: Path) -> None:
     failures = {each["setting"]["kind"]: each["failure"] for each in found["settings"]}
     assert failures == {"fine": None, "memory": "out_of_memory", "killed": "killed", "crash": "failed"}
     assert (found["chosen"], found["reason"]) == ({"kind": "fine"}, "base_only")
+    assert "kind=memory" in gpureport("analyze", "trial").out
+    assert gpureport("compare", "trial").code == 4
     assert gpureport(*_words("kind=memory,crash", "-o", "failing", job=_CRASH)).code == 1
     assert gpureport("--debug", *_words("kind=a,b", "-o", "bad", job=("no-such {kind}",))).error == "recording_failed"
 
@@ -101,8 +102,7 @@ def test_interrupted_trial_goes_on(tmp_path: Path) -> None:
 
 
 def test_full_disk_is_no_result(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "gpureport", "--debug"]
-    words += _words("kind=fine,also", "--repeat", "2", job=_CRASH)
+    words = [sys.executable, "-m", "gpureport", "--debug", *_words("kind=fine,also", "--repeat", "2", job=_CRASH)]
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))

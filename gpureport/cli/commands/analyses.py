@@ -13,10 +13,8 @@ from gpureport.cli.messages import Exit, UsageError, print_error, print_lines, p
 from gpureport.cli.options import Options
 from gpureport.cli.recordings import AnalysedRuns, analyze_runs, read_recordings, sample_runs
 from gpureport.cli.steps import list_factors, read_steps, select_trial
-from gpureport.comparison.training import read_goals
 from gpureport.comparison.work import measure_throughput
 from gpureport.errors import SettingsError, SourceError
-from gpureport.findings import Check
 from gpureport.recording import Recording
 from gpureport.report import write
 from gpureport.settings import read_settings
@@ -74,13 +72,16 @@ def compare(source: tuple[str, ...], options: Options) -> int:
 
     source, options = select_trial(source, options)
     found = read_steps(source, options, tolerant=True)
+    steps = {one.run.step for one in found}
+    if options.trial and len(steps) == 1:
+        print_error(f"only {steps.pop()} was measured, so nothing can be compared")
+        return Exit.UNASSESSED
     if len(found) <= 1:
         msg = f"a comparison needs at least two runs ({len(found)} found); name another"
         raise UsageError(msg, code="too_few_runs")
-    step = found[0].run.step
-    if step is not None and all(one.run.step == step for one in found):
+    if len(steps) == 1 and None not in steps:
         label = " and ".join(f"{by.kind} {by.key!r}" if by.key else by.kind for by in options.by or ()) or "step"
-        msg = f"all {len(found)} runs have the same {label} ({step}), so there is nothing to compare"
+        msg = f"all {len(found)} runs have the same {label} ({steps.pop()}), so there is nothing to compare"
         raise UsageError(msg, code="one_step")
     analysed = _analyze_all(found, options, fewest_runs=2)
     by = list_factors(options)
@@ -102,13 +103,10 @@ def check(source: tuple[str, ...], options: Options) -> int:
         where = options.policy or options.config
         hint = "write limit = 'problem' under [[policy]], or use --fail-on problem"
         raise SettingsError(str(where or "gpureport.toml"), "no rule is set", hint, code="no_rule")
-    found: list[Recording] = []
-    missing: list[Check] = []
-    for _, _, each in gate.read_each_run(source, options, words.read_stored, recordings.read_log):
-        if isinstance(each, Recording):
-            found.append(each)
-        else:
-            missing.append(verdicts.build_missing_check(*gate.explain_missing(each)))
+    read = [each for *_, each in gate.read_each_run(source, options, words.read_stored, recordings.read_log)]
+    found = [each for each in read if isinstance(each, Recording)]
+    unread = [gate.explain_missing(each) for each in read if not isinstance(each, Recording)]
+    missing = [verdicts.build_missing_check(*each) for each in unread]
     sources.check_single_name(options, len(found))
     baseline = gate.read_baseline(baseline_name if found and policy.needs_baseline else None, options)
     if options.anonymise:
@@ -162,12 +160,16 @@ def try_(command: tuple[str, ...], options: Options) -> int:
         for text in notes:
             (print_note if line else print_error)(text)
         return 0 if line else Exit.UNASSESSED
-    folder = options.folder or Path("trial")
+    # refuse what is wrong before the first run
+    sources.build_labels(options)
+    goals, folder = analyze_runs([], options).goals, options.folder or Path("trial")
+    store = words.find_store(options).folder
+    keep_decision(store, {}, "", named=bool(options.store))
     sample = cache(lambda path: sample_runs(analyse(path).runs, options.throughput)[0])
     more = {name: getattr(options, name) for name in ("design", "repeat", "host_only")}
     wanted = plan.make_plan(options.sets, command, options.budget, interval=options.record_interval, **more)
-    goals = read_goals(read_settings(options.config)).with_overrides(options.better, options.target)
-    measure = partial(decision.measure_runs, base=wanted.settings[0], goals=goals, sample=sample)
+    base, key = wanted.settings[0], options.throughput
+    measure = partial(decision.measure_runs, base=base, goals=goals, key=key, sample=sample)
     found = session.run_trial(folder, wanted, command, measure, print_note)
     try:
         source, own = select_trial((str(folder),), options)
@@ -176,5 +178,5 @@ def try_(command: tuple[str, ...], options: Options) -> int:
     except SourceError as error:
         print_error(str(error))
     click.echo(result.render_text(found, folder, output.measure_page()), nl=False)
-    keep_decision(words.find_store(options).folder, found, folder.resolve().name, named=bool(options.store))
+    keep_decision(store, found, folder.resolve().name, named=bool(options.store))
     return int(found["exit_code"])

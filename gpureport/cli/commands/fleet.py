@@ -38,9 +38,8 @@ def fleet(source: tuple[str, ...], options: Options) -> int:
     engine = running.open_engine(options.engine, options.scheduler)
     if not source:
         if option := sources.find_given(options, [*sources.READING, *_LABELLING]):
-            what = "this option applies only when a log is read"
             hint = "name a SOURCE, or leave out the option"
-            raise SettingsError(option, what, hint, code="only_while_reading")
+            raise SettingsError(option, "this option applies only when a log is read", hint, code="only_while_reading")
         options = replace(options, tagged=options.tag)
     done = _summarise(source, options, rules, engine)
     asked = ", ".join(each.text.removeprefix("tag:") for each in words.build_selection(options))
@@ -118,9 +117,7 @@ def _report_failed_runs(report: Facts, traces: Sequence[tuple[str, str]]) -> int
     session.failed = session.failed or bool(traces)
     for name, trace in traces if session.debug else ():
         click.echo(f"{name}:\n{trace}", err=True, nl=False)
-    names: dict[str, list[str]] = {}
-    for failed in report["failed"]:
-        names.setdefault(failed["error"], []).append(failed["run"]["name"])
+    names = sources.group((failed["error"], failed["run"]["name"]) for failed in report["failed"])
     for error, runs in list(names.items())[:_MOST_NAMED]:
         count = f"{len(runs):,} runs, " if len(runs) > 1 else ""
         print_error(f"left out: {count}{list_names(runs)}: {error}")

@@ -267,9 +267,8 @@ def refuse_artifacts(folder: Path, wanted: str) -> None:
     # a folder that is missing or cannot be listed matters only when it is opened
     with suppress(OSError):
         if any(RUN_ID.fullmatch(each.parent.name) for each in folder.glob("[0-9]*/*/artifacts")):
-            what = "it contains the artifacts of MLflow runs"
             hint = f"give the database or server of these runs: {wanted}"
-            raise SourceError(str(folder), what, hint, code="folder_of_artifacts")
+            raise SourceError(str(folder), "it contains the artifacts of MLflow runs", hint, code="folder_of_artifacts")
 
 
 class Folder(LocalStore):

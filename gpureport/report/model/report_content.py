@@ -331,4 +331,4 @@ class Report:
     @property
     def steps_heading(self) -> str:
         by = self.comparison.grouped if self.comparison else ""
-        return f"Groups by {by}" if by else "Step by step"
+        return f"Groups by {by}" if by else "Step by step" if self.comparison else "Advised, tried, outcome"

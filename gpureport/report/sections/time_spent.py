@@ -294,12 +294,11 @@ def build_use_over_time(
     place_of = {run.run.id: place for place, run in enumerate(runs)}
     typical = {}
     for step in comparison.steps:
-        held = [each.analysis for each in count_jobs(step.runs).counted]
-        timed = [analysis for analysis in held if analysis.run.ended > analysis.run.started]
-        if timed:
+        held = [each.analysis for each in count_jobs(step.runs).counted if each.info.gpus and each.lasted > 0]
+        if held:
             # choose the run with the (lower) median GPU time
-            ordered = sorted(timed, key=lambda analysis: analysis.job_gpu_seconds)
-            typical[step.label] = ordered[(len(ordered) - 1) // 2].run.id
+            held.sort(key=lambda analysis: analysis.job_gpu_seconds)
+            typical[step.label] = held[(len(held) - 1) // 2].run.id
     known = [step for step in comparison.steps if step.label in typical]
     chosen = [(step, place_of[typical[step.label]]) for step in choose_steps(known) if typical[step.label] in place_of]
     seconds = max((runs[place].seconds for _, place in chosen), default=0.0)
