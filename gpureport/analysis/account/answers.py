@@ -145,6 +145,9 @@ def list_caveats(context: Context) -> Iterator[tuple[str, str]]:
         whose = phrases.gpu_names([device for device, said in told.items() if said == doubt], tuple(told))
         yield "implausible_power", f"The power of {whose} {doubt}, so it cannot be right and is left out."
     metered = [series for series in known if series.is_recorded(POWER)]
+    if wild := sum(series.count_too_high() for series in known):
+        many = "One reading of power or memory is" if wild == 1 else f"{wild:,} readings of power or memory are"
+        yield "implausible_readings", f"{many} left out, since no such board reaches it."
     if metered:
         yield "energy_by_samples", "Energy is the integral of sampled power, accurate to several per cent at best."
     for gpu in {gpu.model: gpu for series in metered if (gpu := find_gpu(series.device.model))}.values():

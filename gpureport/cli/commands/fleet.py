@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import click
 
 from gpureport.cli import output, sources, words
-from gpureport.cli.messages import Exit, current_session, list_names, print_error, print_note, show_stage
+from gpureport.cli.messages import Exit, count, current_session, list_names, print_error, print_note, show_stage
 from gpureport.cli.options import Options
 from gpureport.cli.recordings import read_run_prices
 from gpureport.errors import SettingsError, StoreError
@@ -15,6 +16,7 @@ from gpureport.fleet.cards import Facts
 from gpureport.fleet.summarise import SummarySettings, make_row, read_summary_settings
 from gpureport.fleet.totals import LABELS, build_fleet_report
 from gpureport.nightly.baselines import find_slower
+from gpureport.regular_files import is_folder
 from gpureport.report import refuse_sources
 from gpureport.report.formats.branding import read_brand
 from gpureport.settings import read_settings
@@ -88,6 +90,15 @@ def _summarise(
     return replace(done, summaries=(*done.summaries, *failed), traces=(*done.traces, *traces))
 
 
+def _note_folders_without_logs(named: Sequence[str], logs: Sequence[str]) -> None:
+    known = {parent for log in logs for parent in Path(log).resolve().parents}
+    for source in filter(is_folder, named):
+        below = [path for path in sorted(Path(source).iterdir()) if path.is_dir() and not path.name.startswith(".")]
+        lacking = [path.name for path in below if path.resolve() not in known]
+        if len(lacking) < len(below) and lacking:
+            print_note(f"gpureport: {source}: {count(len(lacking), 'folder')} without a GPU log: {list_names(lacking)}")
+
+
 def _read_sources(
     store: Store, named: Sequence[str], options: Options, engine: running.Engine | None
 ) -> tuple[set[str], list[running.Outcome]]:
@@ -96,6 +107,7 @@ def _read_sources(
     ids = {lookup.find(name).run.id for name in named if name not in logs}
     # stored runs are labelled later, so workers do not need the table of jobs
     found = sources.find_readings(logs, replace(options, label_table=None)) if logs else []
+    _note_folders_without_logs(logs, [each.locator for each in found])
     folder = running.locate_store(store.folder)
     tasks = [running.ReadTask(store=folder, reading=reading, read=words.store_run) for reading in found]
     with show_stage("Reading logs") as say:

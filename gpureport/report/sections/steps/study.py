@@ -204,9 +204,11 @@ def build_study_tiles(comparison: Comparison, study: Study) -> tuple[Tile, ...]:
         shown = Figures(comparison).format(best.metric)
         context = f"{display.clean(best.label)}; next {display.clean(best.next)}, {shown.value(best.next_value)}"
         found.append(Tile(label=shown.title, value=shown.value(best.value), context=context))
-    step = select_focus(comparison, study)
+    step, best = select_focus(comparison, study), study.best["cost"] or study.best["speed"]
+    rank = (_word(best, "first") if best.verdict is Verdict.BETTER else "which comes first") if best else ""
+    whose = display.join(display.clean(step.label), rank, by=", ")
     for tile in build_step_tiles(replace(comparison, steps=(step,), deltas=()))[len(found) :]:
-        found.append(replace(tile, context=f"{display.clean(step.label)}: {display.lower_first(tile.context)}"))
+        found.append(replace(tile, context=f"{whose}: {display.lower_first(tile.context)}"))
     return tuple(found)
 
 
