@@ -224,8 +224,9 @@ def _add_log(joined: _Joined, log: surveys.Log, main: str = "") -> Outcome:
 def _find_known(rows: pa.Table, before: pa.Table | None) -> BoolArray:
     """Mark the rows that an earlier log contains, too."""
     names = rows.column_names
-    is_possible = before is not None and {*names} <= {*before.column_names}
-    if not is_possible or surveys.shared_time(surveys.find_span(rows), surveys.find_span(before)) < 0:
+    if before is None or not {*names} <= {*before.column_names}:
+        return np.zeros(len(rows), dtype=np.bool_)
+    if surveys.shared_time(surveys.find_span(rows), surveys.find_span(before)) < 0:
         return np.zeros(len(rows), dtype=np.bool_)
     return np.isin(surveys.hash_rows(rows), surveys.hash_rows(before.select(names)))
 
