@@ -82,24 +82,20 @@ def drop_repeated_runs(found: Sequence[Recording]) -> list[Recording]:
     """Keep the first of runs that are named twice or, within a step, have the same rows."""
     kept, notes = dict[tuple[object, ...], Recording](), list[str]()
     for one in found:
-        run, log = one.run, one.run.sources[0].locator
-        logs = tuple(Path(source.locator).resolve() for source in run.sources)
-        key = run.step, run.id, run.started, run.ended, logs
-        same = kept.get(key) or next((each for each in kept.values() if _has_same_rows(each, one)), None)
-        if same is None:
-            kept[key] = one
-            continue
-        said = "named twice" if key in kept else f"same rows as {same.run.sources[0].locator}"
-        notes.append(f"gpureport: {log}: {said}{'' if run.step is None else f' for {run.step}'}, counted once")
-    if len(kept) == 1 and found[0].run.step is None:
+        run, logs = one.run, tuple(Path(source.locator).resolve() for source in one.run.sources)
+        key = run.step, run.started, run.ended, run.id, logs
+        alike = (kept[each] for each in kept if run.step is not None and run.gpus and each[:3] == key[:3])
+        same = kept.get(key) or next((each for each in alike if each.by_device() == one.by_device()), None)
+        if same is not None:
+            said = "named twice" if key in kept else f"same rows as {same.run.sources[0].locator}"
+            step = "" if run.step is None else f" for {run.step}"
+            notes.append(f"gpureport: {run.sources[0].locator}: {said}{step}, counted once")
+        kept.setdefault(key, same or one)
+    distinct = list({id(one): one for one in kept.values()}.values())
+    if len(distinct) == 1 and found[0].run.step is None:
         return list(found)
     messages.print_note(*notes)
-    return list(kept.values())
-
-
-def _has_same_rows(one: Recording, other: Recording) -> bool:
-    first, second = ((each.run.step, each.run.started, each.run.ended) for each in (one, other))
-    return bool(first == second and one.run.step is not None and one.run.gpus) and one.by_device() == other.by_device()
+    return distinct
 
 
 def _leave_out_named_runs(found: Sequence[RunReading], source: str, named: Sequence[str]) -> list[RunReading]:

@@ -152,10 +152,6 @@ class DeviceSeries(Memo):
         limit = getattr(find_gpu(self.device.model), "power_limit_default_watts", None)
         return _MOST_MEMORY if metric == MEMORY else 2 * float(limit.value) if limit else HIGHEST_POWER
 
-    def count_too_high(self) -> int:
-        logged = {name: self.rows.column(name).null_count for name in CAPPED if self.is_recorded(name)}
-        return sum(len(self) - nulls - self.count_values(name) for name, nulls in logged.items())
-
     def known_values(self, metric: str) -> FloatArray:
         return self.values(metric)[self.find_known_rows(metric)]
 

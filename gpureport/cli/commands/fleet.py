@@ -90,15 +90,6 @@ def _summarise(
     return replace(done, summaries=(*done.summaries, *failed), traces=(*done.traces, *traces))
 
 
-def _note_folders_without_logs(named: Sequence[str], logs: Sequence[str]) -> None:
-    known = {parent for log in logs for parent in Path(log).resolve().parents}
-    for source in filter(is_folder, named):
-        below = [path for path in sorted(Path(source).iterdir()) if path.is_dir() and not path.name.startswith(".")]
-        lacking = [path.name for path in below if path.resolve() not in known]
-        if len(lacking) < len(below) and lacking:
-            print_note(f"gpureport: {source}: {count(len(lacking), 'folder')} without a GPU log: {list_names(lacking)}")
-
-
 def _read_sources(
     store: Store, named: Sequence[str], options: Options, engine: running.Engine | None
 ) -> tuple[set[str], list[running.Outcome]]:
@@ -107,7 +98,12 @@ def _read_sources(
     ids = {lookup.find(name).run.id for name in named if name not in logs}
     # stored runs are labelled later, so workers do not need the table of jobs
     found = sources.find_readings(logs, replace(options, label_table=None)) if logs else []
-    _note_folders_without_logs(logs, [each.locator for each in found])
+    known = {parent for each in found for parent in Path(each.locator).resolve().parents}
+    for source in filter(is_folder, logs):
+        below = [path for path in sorted(Path(source).iterdir()) if path.is_dir() and not path.name.startswith(".")]
+        lacking = [path.name for path in below if path.resolve() not in known]
+        if 0 < len(lacking) < len(below):
+            print_note(f"gpureport: {source}: {count(len(lacking), 'folder')} without a GPU log: {list_names(lacking)}")
     folder = running.locate_store(store.folder)
     tasks = [running.ReadTask(store=folder, reading=reading, read=words.store_run) for reading in found]
     with show_stage("Reading logs") as say:
