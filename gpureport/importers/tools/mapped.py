@@ -181,7 +181,7 @@ def draft_map(text: str) -> str:
         numbers = len(row) == len(header) and {*map(headings.parse_number, map(_use_point, row))} - {None}
         is_timed = len(row) == len(header) and any(map(_holds_time, header, row))
         # several different texts are headings
-        if 1 < len(header) == len(texts) <= _MOST_COLUMNS and (is_timed and numbers or any(map(_prove, header))):
+        if 1 < len(header) == len(texts) <= _MOST_COLUMNS and ((is_timed and numbers) or any(map(_prove, header))):
             return "\n".join(_draft(header, row)) + "\n"
     return ""
 
