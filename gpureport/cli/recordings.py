@@ -18,6 +18,7 @@ from gpureport.cli.options import Options
 from gpureport.comparison.run import SampledRun, build_sampled_run
 from gpureport.comparison.training import TrainingGoals, read_goals
 from gpureport.errors import InternalError, SourceError, StoreError
+from gpureport.importers.account import find_note_code
 from gpureport.importers.runs import make_names_distinct
 from gpureport.importers.time_window import RunReading
 from gpureport.record_folder import RUN_FILE
@@ -63,8 +64,8 @@ def read_recordings(  # noqa: PLR0913 - each option by name
     sources.check_single_name(options, len(read))
     if step is not None:
         read = [replace(one, run=replace(one.run, step=step)) for one in read]
-    # hide names only now, because copies of a log are recognised by name
-    return name_runs(_drop_repeated_runs(read) if steps or step is not None else read, options)
+    # hide names only now, because a log that is named twice is recognised by name
+    return name_runs(drop_repeated_runs(read) if steps or step is not None else read, options)
 
 
 def _drop_repeated_sources(named: Sequence[str]) -> list[str]:
@@ -77,18 +78,24 @@ def _drop_repeated_sources(named: Sequence[str]) -> list[str]:
     return list(kept.values()) or list(named)
 
 
-def _drop_repeated_runs(found: Sequence[Recording]) -> list[Recording]:
-    kept: dict[tuple[object, ...], Recording] = {}
+def drop_repeated_runs(found: Sequence[Recording]) -> list[Recording]:
+    """Keep the first of runs that are named twice or, within a step, have the same rows."""
+    kept, notes = dict[tuple[object, ...], Recording](), list[str]()
     for one in found:
-        logs = tuple(Path(source.locator).resolve() for source in one.run.sources)
-        kept.setdefault((one.run.step, one.run.id, one.run.started, one.run.ended, logs), one)
-    if len(kept) == 1 and found[0].run.step is None:
+        run, logs = one.run, tuple(Path(source.locator).resolve() for source in one.run.sources)
+        key = run.step, run.started, run.ended, run.id, logs
+        alike = (kept[each] for each in kept if run.step is not None and run.gpus and each[:3] == key[:3])
+        same = kept.get(key) or next((each for each in alike if each.by_device() == one.by_device()), None)
+        if same is not None:
+            said = "named twice" if key in kept else f"same rows as {same.run.sources[0].locator}"
+            step = "" if run.step is None else f" for {run.step}"
+            notes.append(f"gpureport: {run.sources[0].locator}: {said}{step}, counted once")
+        kept.setdefault(key, same or one)
+    distinct = list({id(one): one for one in kept.values()}.values())
+    if len(distinct) == 1 and found[0].run.step is None:
         return list(found)
-    held = set(map(id, kept.values()))
-    for run in (one.run for one in found if id(one) not in held):
-        step = "" if run.step is None else f" for {run.step}"
-        messages.print_note(f"gpureport: {run.sources[0].locator}: named twice{step}, counted once")
-    return list(kept.values())
+    messages.print_note(*notes)
+    return distinct
 
 
 def _leave_out_named_runs(found: Sequence[RunReading], source: str, named: Sequence[str]) -> list[RunReading]:
@@ -131,6 +138,8 @@ def name_runs(found: Sequence[Recording], options: Options) -> list[Recording]:
 
 def read_log(reading: RunReading) -> Recording:
     recording = reading.recording()
+    copies = [note for note in recording.run.quality.notes if find_note_code(note) == "copied_log"]
+    messages.print_note(*(f"gpureport: {note}" for note in copies))
     messages.print_note(*summarise_run(recording.run), least=messages.Verbosity.VERBOSE)
     return recording
 

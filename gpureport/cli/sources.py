@@ -16,7 +16,7 @@ from gpureport.importers.labels import NO_ROW, SEVERAL, TIMES, LabelTable
 from gpureport.importers.protocol import ReadOptions, Selection, Tracker
 from gpureport.importers.sources import (
     Labels,
-    find_store,
+    describe_stores,
     find_tracker,
     find_training_logs,
     identify_training_logs,
@@ -35,6 +35,7 @@ READING = (
     *("gpus", "tz", "host", "training", "columns", "interval", "gpus_per_tick", "map", "source_kind", "as_one_run"),
     "mlflow_raw_times",
 )
+_OF_TRACKERS = ("run", "experiment", "project", "filter", "latest", "children", "group", "require_hardware")
 
 
 def find_kind(options: Options) -> str | None:
@@ -272,6 +273,8 @@ def _find_whole_runs(sources: Sequence[str], options: Options) -> Iterator[readi
 
 def _find_logged_runs(sources: Sequence[str], options: Options) -> list[reading.Reading]:
     placement, kind = build_read_options(options), find_kind(options)
+    if given := find_given(options, _OF_TRACKERS):
+        print_note(f"gpureport: {list_names(sources)}: {given} has no effect, since this is not a tracker's store")
     reasons: dict[Path, str] = {}
     if options.as_one_run:
         logged = [("", runs.find_run_logs(sources, options.host, kind, placement))]
@@ -329,9 +332,7 @@ def list_tracked_runs(sources: Sequence[str], options: Options) -> tuple[list[st
     for source in fetch_sources(sources):
         tracking = find_tracker(source)
         if tracking is None:
-            hint = "--list works only with MLflow, Neptune and Trackio stores"
-            if store := find_store(source):
-                hint = f"give {store[1]}, which belongs to {store[0]}"
+            hint = describe_stores(source) or "--list works only with MLflow, Neptune and Trackio stores"
             raise SourceError(source, "this is not a tracker's store", hint, code="not_a_tracker")
         held = tracking.listed(source, build_tracker_selection(options))
         if deleted := [f"{run.name} ({run.id})" for run in held if run.deleted]:

@@ -47,6 +47,7 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
         chosen = _keep_grouped(_keep_with_gpus(found), list_factors(options)) if tolerant else found
         # a shell lists folders in alphabetical order
         labelled = _label_steps(chosen, by, hidden=hides_folders, ordered=[*source] != sorted(source))
+        labelled = labelled if by[0].kind == "step" else recordings.drop_repeated_runs(labelled)
         return recordings.name_runs(labelled, options) if hides_folders else labelled
     if given := sources.find_given(options, ("step", "by")):
         what = f"{options.steps} already assigns each run to a step"

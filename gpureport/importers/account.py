@@ -217,6 +217,8 @@ def whole_lines(
 
 NOTE_CODES: dict[str, str] = {
     "damaged_archive": "the compressed log is ",
+    "copied_log": " is a copy of rows in ",
+    "several_writers": "writers wrote to the log at once",
     "nul_bytes_skipped": " skipped.",
     "latin_1_lines": "in latin-1, not utf-8",
     "lines_shortened": " shortened, ",
@@ -261,7 +263,6 @@ NOTE_CODES: dict[str, str] = {
     "rows_repeated": "(same gpu, stamp and values)",
     "recordings_out_of_order": "their rows keep their stamps",
     "rows_sorted": "too often for a clock",
-    "several_writers": "writers wrote to the log at once",
     "steps_begin_anew": "of the training log begin anew",
     "start_up_not_waited": "first iterations of the training log took",
     "steps_only": "no times, so its points",

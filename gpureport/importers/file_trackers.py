@@ -112,7 +112,8 @@ class TrackioStore(LocalStore):
     def points(self, table: str, run_id: str, counts: Counter[str]) -> dict[str, Series]:
         step = "step" if table == "metrics" else "0"
         found = defaultdict[str, list[tuple[int, float, int]]](list)
-        for at, number, text in self.query(f"select timestamp, {step}, metrics from {table} where RUN = ?", run_id):  # noqa: S608
+        query = f"select timestamp, {step}, metrics from {table} where RUN = ?"  # noqa: S608 - names of our own
+        for at, number, text in self.query(query, run_id):
             time, content = parse_time(str(at)), _read_numbers(text)
             if time is None or content is None or not isinstance(number, int):
                 counts[TORN] += 1

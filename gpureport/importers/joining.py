@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpureport import columns
+from gpureport.columns import BoolArray
 from gpureport.data_quality import merge_quality
 from gpureport.errors import SourceError
 from gpureport.importers import surveys
@@ -166,7 +167,7 @@ def _name_device(device: Device, node: str | None, known: dict[str, Device], tak
 def _add_log(joined: _Joined, log: surveys.Log, main: str = "") -> Outcome:
     """Add a log's rows, which may accompany the log `main`. Return its outcome with only the devices it adds."""
     tables, account, names, taken = joined.tables, Counter[str](), dict[str, str](), list[str]()
-    held = log.take()
+    held, copied = log.take(), list[bool]()
     for device in (device for device in log.outcome.devices if device.id in held):
         rows, rate = held[device.id], log.outcome.intervals.get(device.id)
         is_host = bool(main) and device.scope is Scope.HOST
@@ -176,6 +177,8 @@ def _add_log(joined: _Joined, log: surveys.Log, main: str = "") -> Outcome:
             continue
         taken.append(name := _name_device(device, log.node, joined.known, taken))
         before = tables.get(name)
+        is_known = _find_known(rows, before)
+        copied.append(bool(is_known.all()))
         if before is None or not main:
             names[device.id] = name
             if rate is not None:
@@ -184,8 +187,7 @@ def _add_log(joined: _Joined, log: surveys.Log, main: str = "") -> Outcome:
             tables[name] = sort_by_time(rows, name)
             continue
         is_apart = not surveys.spans_overlap(log.spans[device.id], surveys.find_span(before))
-        if not main and surveys.shared_time(log.spans[device.id], surveys.find_span(before)) >= 0:
-            is_known = np.isin(surveys.hash_rows(rows), surveys.hash_rows(before))
+        if not main and is_known.any():
             account[TWICE] += int(is_known.sum())
             rows = rows.filter(columns.to_arrow(~is_known, pa.bool_()))
         if not main or (is_host and is_apart):
@@ -199,6 +201,8 @@ def _add_log(joined: _Joined, log: surveys.Log, main: str = "") -> Outcome:
     quality, added, unused = log.outcome.quality, account.pop(_JOINED, 0), account.pop(_HELD, 0)
     also = f"; {unused:,} values were not used, because {main} already has those metrics" if unused else ""
     said = f"{log.given.locator}: {added:,} rows were joined by time to the rows of {main}{also}."
+    if is_copy := bool(copied) and all(copied):
+        said = f"{log.given.locator} is a copy of rows in {main or 'another log of this run'}, so it was left out."
     notes = quality.notes if main else tuple(f"{log.given.locator}: {note}" for note in quality.notes)
     events = (replace(event, device=names.get(event.device or "", event.device)) for event in quality.log_events)
     quality = replace(
@@ -210,11 +214,21 @@ def _add_log(joined: _Joined, log: surveys.Log, main: str = "") -> Outcome:
         gaps=tuple(replace(gap, device=names[gap.device]) for gap in quality.gaps if gap.device in names),
         clock_steps=tuple(replace(at, device=names[at.device]) for at in quality.clock_steps if at.device in names),
         log_events=tuple(events),
-        notes=(*notes, said) if added else notes,
+        notes=(*notes, said) if added or is_copy else notes,
     )
     intervals = {names[own]: rate for own, rate in log.outcome.intervals.items() if own in names}
     devices = tuple(joined.known[name] for name in names.values())
     return replace(log.outcome, devices=devices, intervals=intervals, quality=quality)
+
+
+def _find_known(rows: pa.Table, before: pa.Table | None) -> BoolArray:
+    """Mark the rows that an earlier log contains, too."""
+    names = rows.column_names
+    if before is None or not {*names} <= {*before.column_names}:
+        return np.zeros(len(rows), dtype=np.bool_)
+    if surveys.shared_time(surveys.find_span(rows), surveys.find_span(before)) < 0:
+        return np.zeros(len(rows), dtype=np.bool_)
+    return np.isin(surveys.hash_rows(rows), surveys.hash_rows(before.select(names)))
 
 
 def _join_columns(

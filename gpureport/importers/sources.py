@@ -74,9 +74,11 @@ def _find_store_path(source: str) -> str:
     return path if is_path else ""
 
 
-def find_store(folder: str | Path) -> tuple[str, Path] | None:
+def describe_stores(folder: str | Path) -> str:
+    """Return a hint that names the trackers' stores in a folder, or "" if there are none."""
     paths = sorted(Path(folder).iterdir()) if is_folder(folder) else []
-    return next(((tracker.title, path) for path in paths if (tracker := find_tracker(str(path)))), None)
+    found = [f"{path}, which contains {each.title} runs" for path in paths if (each := find_tracker(str(path)))]
+    return f"give {', or '.join(found)}" if found else ""
 
 
 def identify(source: str, kind: str | None = None, *, beside: bool = False) -> Input:
@@ -232,8 +234,7 @@ def list_gpu_logs(source: Path) -> list[Input]:
     if not logs:
         for tracker in TRACKERS:
             tracker.refuse_folder(source)
-        store = find_store(source)
-        hint = RECORDS_ONE if store is None else f"give {store[1]}, which contains {store[0]} runs"
+        hint = describe_stores(source) or RECORDS_ONE
         raise SourceError(str(source), "the folder has no GPU log", hint, code="no_log")
     return logs
 

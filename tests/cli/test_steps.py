@@ -104,13 +104,18 @@ def test_runs_named_twice_count_once_or_are_compared(gpureport: Program, runs: P
     assert len(steps(gpureport, "runs/pinned", "runs/pinned/", "runs/8-workers/2")) == 2
 
 
-def test_copies_of_a_log_are_runs_of_their_own(gpureport: Program, runs: Path) -> None:
+def test_copies_of_a_log_are_one_repetition(gpureport: Program, runs: Path) -> None:
     shutil.copytree(runs / "runs" / "base" / "2", runs / "runs" / "base" / "copy")
     for options in ([], ["--anonymise"]):
-        assert list(steps(gpureport, "runs/base", "runs/8-workers", *options).values()) == [4, 3]
+        assert list(steps(gpureport, "runs/base", "runs/8-workers", *options).values()) == [3, 3]
+        named = ("runs/base/2", "runs/base/copy", "runs/8-workers")
+        assert steps(gpureport, *named, "--step", "a", "--step", "a", "--step", "b", *options) == {"a": 1, "b": 3}
+    assert len(steps(gpureport, "runs/base/2", "runs/base/copy")) == 2
+    noted = gpureport("compare", "runs/base", "runs/8-workers", "--by", "folder").err.splitlines()
+    assert [note.split(": ")[1] for note in noted] == ["runs/base/copy/gpu.csv"]
     shutil.copy(INPUTS / "copied.toml", runs)
     for options in ([], ["--anonymise"]):
-        assert steps(gpureport, "--steps", "copied.toml", *options) == {"a": 2, "b": 3}
+        assert steps(gpureport, "--steps", "copied.toml", *options) == {"a": 1, "b": 3}
 
 
 NAMES = ("old-1", "old-2", "new-1", "new-2")

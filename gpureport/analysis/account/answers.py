@@ -7,7 +7,7 @@ from gpureport.analysis import doubts, phrases
 from gpureport.analysis.job.jobs import POINT_SAMPLE_SECONDS, SHORTEST_GAP
 from gpureport.analysis.rulebook import KINDS, Context, RootCause, Rule
 from gpureport.analysis.series import POWER, UTILISATION
-from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.device_series import CAPPED, DeviceSeries
 from gpureport.analysis.series.intervals import intersection, to_spans, total_seconds
 from gpureport.findings import Answer, Confidence, Finding, Interval, NotJudged, Outcome, Severity
 from gpureport.metrics import find_gpu
@@ -145,6 +145,10 @@ def list_caveats(context: Context) -> Iterator[tuple[str, str]]:
         whose = phrases.gpu_names([device for device, said in told.items() if said == doubt], tuple(told))
         yield "implausible_power", f"The power of {whose} {doubt}, so it cannot be right and is left out."
     metered = [series for series in known if series.is_recorded(POWER)]
+    logged = ((each, name, each.rows.column(name)) for each in known for name in CAPPED if each.is_recorded(name))
+    if wild := sum(len(each) - cells.null_count - each.count_values(name) for each, name, cells in logged):
+        many = "One reading of power or memory is" if wild == 1 else f"{wild:,} readings of power or memory are"
+        yield "implausible_readings", f"{many} left out, since no such board reaches it."
     if metered:
         yield "energy_by_samples", "Energy is the integral of sampled power, accurate to several per cent at best."
     for gpu in {gpu.model: gpu for series in metered if (gpu := find_gpu(series.device.model))}.values():

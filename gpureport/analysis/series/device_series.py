@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from gpureport import columns, rates
-from gpureport.analysis.series import POWER, TEMPERATURE, UTILISATION
+from gpureport.analysis.series import MEMORY, POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.series.intervals import Spans, contains, overlap_seconds, row_spans
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.data_quality import gap_seconds
@@ -29,8 +29,10 @@ _LONE_SECONDS = 1.0
 _MOST_KEPT_ROWS = 1_000_000
 
 POWER_METRICS = (POWER, "gpu_power_instant_watts")  # checked for implausible readings
+CAPPED = (*POWER_METRICS, MEMORY)  # single readings that no board reaches are left out
 HIGHEST_POWER = 2000.0
-"""A mean power in watts that no board reaches: twice its limit, or if that is unknown, twice the limit of a B200."""
+"""A power in watts that no board reaches: twice its limit, or if that is unknown, twice the limit of a B200."""
+_MOST_MEMORY = 2.0**41  # bytes, which no board has
 _LOWEST = 0.5  # watts; even a laptop's GPU draws more at rest
 _UNCHANGED = 120.0  # seconds; sensors update several times per second
 _WARMED = 5.0  # degrees Celsius; rounding or the room may cause a smaller change
@@ -139,8 +141,16 @@ class DeviceSeries(Memo):
 
     @memoized
     def values(self, metric: str) -> FloatArray:
-        unknown = metric not in self.column_names or self.explain_implausibility(metric)
-        return columns.repeat_value(np.nan, len(self)) if unknown else columns.floats(self.rows.column(metric))
+        if metric not in self.column_names or self.explain_implausibility(metric):
+            return columns.repeat_value(np.nan, len(self))
+        logged = columns.floats(self.rows.column(metric))
+        too_high = logged > self.find_ceiling(metric) if metric in CAPPED else np.zeros(0)
+        return np.where(too_high, np.nan, logged) if too_high.any() else logged
+
+    def find_ceiling(self, metric: str) -> float:
+        """Return a value that no such board reaches."""
+        limit = getattr(find_gpu(self.device.model), "power_limit_default_watts", None)
+        return _MOST_MEMORY if metric == MEMORY else 2 * float(limit.value) if limit else HIGHEST_POWER
 
     def known_values(self, metric: str) -> FloatArray:
         return self.values(metric)[self.find_known_rows(metric)]
@@ -170,8 +180,7 @@ class DeviceSeries(Memo):
         if moves and (power[known] == first).all() and weights.sum() >= _UNCHANGED:
             what = f"temperature changes by {warmed:.0f} °C" if warmed >= _WARMED else "utilisation changes"
             return f"stays at {first:.4g} W to the last digit while its {what}"
-        limit = getattr(find_gpu(self.device.model), "power_limit_default_watts", None)
-        if mean > (2 * limit.value if limit else HIGHEST_POWER):
+        if mean > self.find_ceiling(metric):
             return f"averages {mean:,.0f} W, more than such a board draws"
         return f"averages {mean:.2g} W, less than any GPU draws" if mean < _LOWEST else ""
 

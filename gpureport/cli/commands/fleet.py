@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import click
 
 from gpureport.cli import output, sources, words
-from gpureport.cli.messages import Exit, current_session, list_names, print_error, print_note, show_stage
+from gpureport.cli.messages import Exit, count, current_session, list_names, print_error, print_note, show_stage
 from gpureport.cli.options import Options
 from gpureport.cli.recordings import read_run_prices
 from gpureport.errors import SettingsError, StoreError
@@ -15,6 +16,7 @@ from gpureport.fleet.cards import Facts
 from gpureport.fleet.summarise import SummarySettings, make_row, read_summary_settings
 from gpureport.fleet.totals import LABELS, build_fleet_report
 from gpureport.nightly.baselines import find_slower
+from gpureport.regular_files import is_folder
 from gpureport.report import refuse_sources
 from gpureport.report.formats.branding import read_brand
 from gpureport.settings import read_settings
@@ -95,6 +97,12 @@ def _read_sources(
     ids = {lookup.find(name).run.id for name in named if name not in logs}
     # stored runs are labelled later, so workers do not need the table of jobs
     found = sources.find_readings(logs, replace(options, label_table=None)) if logs else []
+    known = {parent for each in found for parent in Path(each.locator).resolve().parents}
+    for source in filter(is_folder, logs):
+        below = [path for path in sorted(Path(source).iterdir()) if path.is_dir() and not path.name.startswith(".")]
+        lacking = [path.name for path in below if path.resolve() not in known]
+        if 0 < len(lacking) < len(below):
+            print_note(f"gpureport: {source}: {count(len(lacking), 'folder')} without a GPU log: {list_names(lacking)}")
     folder = running.locate_store(store.folder)
     tasks = [running.ReadTask(store=folder, reading=reading, read=words.store_run) for reading in found]
     with show_stage("Reading logs") as say:

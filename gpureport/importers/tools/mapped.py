@@ -179,10 +179,15 @@ def draft_map(text: str) -> str:
         header, row = (tools.split_cells(each, delimiter) for each in (line, below))
         texts = {cell for cell in header if cell and headings.parse_number(cell) is None}
         numbers = len(row) == len(header) and {*map(headings.parse_number, map(_use_point, row))} - {None}
+        is_timed = len(row) == len(header) and any(map(_holds_time, header, row))
         # several different texts are headings
-        if 1 < len(header) == len(texts) <= _MOST_COLUMNS and (numbers or any(map(_prove, header))):
+        if 1 < len(header) == len(texts) <= _MOST_COLUMNS and ((is_timed and numbers) or any(map(_prove, header))):
             return "\n".join(_draft(header, row)) + "\n"
     return ""
+
+
+def _holds_time(heading: str, cell: str) -> bool:
+    return bool(tools.parse_stamp(cell)) or (headings.is_time_heading(heading) and bool(re.search(r"\d", cell)))
 
 
 def _draft(header: Sequence[str], row: Sequence[str]) -> Iterator[str]:

@@ -37,6 +37,7 @@ _TIMES = 2.0  # Ratio from which a speed-up is a multiple, not a percentage.
 _HIDDEN = 1.1  # Ratio of the gains in training and the whole job from which training is mentioned.
 # Maximum run length in seconds, and minimum share of start-up, for start-up to hide a gain.
 _SHORT, _START_UP = 600.0, 0.2
+_BRIEF = 60.0  # Seconds below which the headline says how short the recording is.
 _USE = ("GPU use", "{mean}", "{gpus}", "For {length}")
 _CANNOT = "undetermined"
 _NAMED = 3  # maximum number of named classes
@@ -63,13 +64,17 @@ def build_verdict(  # noqa: PLR0913 - the inputs of a verdict
             sentence, code, kind = write_headline(told), VerdictCode.FINDING, told.finding.kind
         else:
             sentence, code = reason or _describe_without_finding(last, findings)
+        length = display.duration(findings.seconds)
+        if not findings.too_short and 0 < findings.seconds < _BRIEF and length not in sentence:
+            sentence = f"Only {length} recorded: {display.lower_first(sentence)}"
         details = (*details, *filter(None, _write_run_lead(code, told, of_last, findings)))
         sentence = f"{display.clean(last.label)}: {display.lower_first(sentence)}" if several else sentence
-    doubts = doubted.describe_doubts(comparison)
-    order = doubted.describe_recording_order(comparison.steps)
-    details = (*doubts[:_DOUBTS], *details, *filter(None, ["" if doubts else order]))
+    order = [*filter(None, [doubted.describe_recording_order(comparison.steps)])]
+    found = doubted.describe_doubts(comparison)
+    doubts = found or (tuple(order) if study is None else ())
+    details = (*doubts[:_DOUBTS], *details, *(() if doubts else order))
     notes = _write_notes(comparison, findings, (*details, *doubts), repetitions)
-    further = filter(None, [order if doubts else "", *notes])
+    further = filter(None, [*(order if found else ()), *notes])
     broken, rules = [check for check in checks if check.outcome is CheckOutcome.BROKEN], list[str]()
     if broken:
         failed = f"{display.plural(len(broken), 'rule')} failed"

@@ -200,13 +200,16 @@ def _list_rows(setting: SettingEffect, *, relative: bool) -> Iterator[tuple[str,
 
 def build_study_tiles(comparison: Comparison, study: Study) -> tuple[Tile, ...]:
     found = []
-    for best in filter(None, (study.best["cost"], study.best["speed"])):
+    bests = list(filter(None, (study.best["cost"], study.best["speed"])))
+    for best in bests:
         shown = Figures(comparison).format(best.metric)
         context = f"{display.clean(best.label)}; next {display.clean(best.next)}, {shown.value(best.next_value)}"
         found.append(Tile(label=shown.title, value=shown.value(best.value), context=context))
     step = select_focus(comparison, study)
+    ranks = (_word(best, "first") if best.verdict is Verdict.BETTER else "which comes first" for best in bests)
+    whose = display.join(display.clean(step.label), next(ranks, ""), by=", ")
     for tile in build_step_tiles(replace(comparison, steps=(step,), deltas=()))[len(found) :]:
-        found.append(replace(tile, context=f"{display.clean(step.label)}: {display.lower_first(tile.context)}"))
+        found.append(replace(tile, context=f"{whose}: {display.lower_first(tile.context)}"))
     return tuple(found)
 
 
