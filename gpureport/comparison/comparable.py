@@ -6,7 +6,7 @@ from statistics import mean, median
 from typing import Any
 
 from gpureport.comparison import figures
-from gpureport.comparison.run import GRAPHICS_CLOCK, IDLE, POWER, SM_CLOCK, SampledRun
+from gpureport.comparison.run import AT_REST, AT_WORK, GRAPHICS_CLOCK, IDLE, POWER, SM_CLOCK, SampledRun
 from gpureport.comparison.steps import Step
 from gpureport.metrics import BY_NAME
 from gpureport.recording import HOST, Device, Run
@@ -142,7 +142,27 @@ _ALL = tuple(figure.metric for figure in figures.FIGURES)
 _WORKS = tuple(figure.metric for figure in figures.FIGURES if figure.role is figures.FigureRole.WORK)
 _NOT_PER_WORK = tuple(metric for metric in _ALL if metric not in _WORKS)
 _TOTALS = (figures.GPU_SECONDS, figures.ENERGY)
+_EDGES = ("log_start", "log_end")
 _CLOCKS, _POWERS = (SM_CLOCK, GRAPHICS_CLOCK), (POWER, figures.ENERGY, figures.ENERGY_PER_WORK)
+
+
+def _check_edge(place: int, name: str) -> _Check:
+    """Return a check that fails if only one step has logs that begin or end at work, and all others are at rest."""
+
+    def agree(*steps: Step) -> bool:
+        sides = [{run.edges[place] for run in step.runs} for step in steps]
+        return not ({AT_REST} in sides and any(AT_WORK in side for side in sides))
+
+    return _Check(
+        name,
+        lambda step: _join(run.edges[place] for run in step.runs),
+        touches=(*_WORKS, *_TOTALS),
+        agree_by_steps=agree,
+        # logged work is that of the recording, even of one that began with the training
+        excuses=lambda *sides: all(run.logged_work for side in sides for run in side.runs),
+    )
+
+
 _OBSERVED = _Check(
     "observed_time",
     lambda step: figures.recorded_seconds(step.analyses),
@@ -174,6 +194,7 @@ _CHECKS = (
         # if work is counted, durations may differ: a faster run does the same work in less time
         excuses=lambda base, step: base.work_unit is not None and base.work_unit == step.work_unit,
     ),
+    *(_check_edge(place, name) for place, name in enumerate(_EDGES)),
     _Check("coverage", _of_numbers(lambda run: run.analysis.coverage_ratio, min), "1", _are_covered, (figures.ENERGY,)),
     _Check(
         "start_temperature",
@@ -212,6 +233,8 @@ def check_comparability(base: Step, step: Step) -> tuple[Comparability, ...]:
     for check in _CHECKS:
         before, after = check.read(base), check.read(step)
         agree = check.agree_by_steps(base, step) if check.agree_by_steps else check.agree(before, after)
+        if agree and check.name in _EDGES:
+            continue
         found.append(
             Comparability(
                 base=base.label,

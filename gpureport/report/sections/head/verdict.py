@@ -199,6 +199,8 @@ def _write_step_lead(comparison: Comparison, repetitions: str) -> Iterator[str]:
     first, last = comparison.steps[0], comparison.steps[-1]
     delta, left = comparison.judged(first.label, last.label), _describe_largest_loss(last)
     money = losses.describe_saving(comparison) or losses.explain_missing_cost(comparison)
+    if delta is not None and delta.verdict is verdicts.Verdict.NOT_ENOUGH_DATA and delta.reason is not None:
+        yield display.clean_sentence(describe_reason(delta.reason))
     if all(len(step.runs) == 1 for step in comparison.steps) or (
         delta is not None and delta.verdict is verdicts.Verdict.UNCONFIRMED
     ):
@@ -209,8 +211,6 @@ def _write_step_lead(comparison: Comparison, repetitions: str) -> Iterator[str]:
             again += f"{SINGLE_RUN_SCATTER}."
         yield from (money, repetitions or again, f"{left}." if left else "")
     else:
-        if delta is not None and delta.verdict is verdicts.Verdict.NOT_ENOUGH_DATA and delta.reason is not None:
-            yield display.clean_sentence(describe_reason(delta.reason))
         sure = summary.describe_certainty(comparison)
         said = "; ".join(filter(None, (sure, display.lower_first(left) if sure else left)))
         yield from (f"{said}." if said else "", money)

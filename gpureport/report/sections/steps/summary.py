@@ -123,6 +123,8 @@ def describe_certainty(comparison: Comparison) -> str:
     delta = judge_ends(comparison)
     if delta is None or not delta.before or delta.interval is None or delta.verdict is Verdict.UNCONFIRMED:
         return ""
+    if delta.reason is not None and delta.reason.kind is ReasonKind.NOT_COMPARABLE:
+        return ""
     (first, other), runs = delta.runs, ""
     if max(first, other) > 1:
         is_even = first == other and all(len(step.runs) == first for step in comparison.steps)
