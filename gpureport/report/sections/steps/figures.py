@@ -175,7 +175,9 @@ def describe_training_source(steps: Sequence[Step]) -> str:
     if not sources:
         return ""
     if sources[0].basis is TrainingBasis.STEADY_PHASE:
-        return "Training alone: measured by work in the steady phase of the GPU log."
+        runs = [run for step in steps for run in step.runs]
+        short = min(run.lasted for run in runs) < measured.LONG_SECONDS
+        return say("gains.steady", short=short)
     found = {name for source in sources for name in source.names}
     names = sorted("the step counter" if name == STEP_COUNTER else display.clean(name) for name in found)
     return f"Training alone: measured by {display.join_words(names)} of the training loop."
