@@ -72,6 +72,14 @@ def _find_interval(step: Step) -> Value:
     return median(known) if known else None
 
 
+def _of_edge(place: int) -> Callable[[Step], Value]:
+    def read(step: Step) -> Value:
+        found = {run.edges[place] for run in step.runs}
+        return AT_WORK if AT_WORK in found else AT_REST if found == {AT_REST} else None
+
+    return read
+
+
 def _list_powers(step: Step) -> list[list[tuple[str, tuple[str, ...]]]]:
     found = []
     for analysis in step.analyses:
@@ -144,25 +152,6 @@ _NOT_PER_WORK = tuple(metric for metric in _ALL if metric not in _WORKS)
 _TOTALS = (figures.GPU_SECONDS, figures.ENERGY)
 _EDGES = ("log_start", "log_end")
 _CLOCKS, _POWERS = (SM_CLOCK, GRAPHICS_CLOCK), (POWER, figures.ENERGY, figures.ENERGY_PER_WORK)
-
-
-def _check_edge(place: int, name: str) -> _Check:
-    """Return a check that fails if only one step has logs that begin or end at work, and all others are at rest."""
-
-    def agree(*steps: Step) -> bool:
-        sides = [{run.edges[place] for run in step.runs} for step in steps]
-        return not ({AT_REST} in sides and any(AT_WORK in side for side in sides))
-
-    return _Check(
-        name,
-        lambda step: _join(run.edges[place] for run in step.runs),
-        touches=(*_WORKS, *_TOTALS),
-        agree_by_steps=agree,
-        # logged work is that of the recording, even of one that began with the training
-        excuses=lambda *sides: all(run.logged_work for side in sides for run in side.runs),
-    )
-
-
 _OBSERVED = _Check(
     "observed_time",
     lambda step: figures.recorded_seconds(step.analyses),
@@ -194,7 +183,16 @@ _CHECKS = (
         # if work is counted, durations may differ: a faster run does the same work in less time
         excuses=lambda base, step: base.work_unit is not None and base.work_unit == step.work_unit,
     ),
-    *(_check_edge(place, name) for place, name in enumerate(_EDGES)),
+    *(
+        _Check(
+            name,
+            _of_edge(place),
+            touches=(*_WORKS, *_TOTALS),
+            # logged work is that of the recording, even of one that began with the training
+            excuses=lambda *sides: all(run.logged_work for side in sides for run in side.runs),
+        )
+        for place, name in enumerate(_EDGES)
+    ),
     _Check("coverage", _of_numbers(lambda run: run.analysis.coverage_ratio, min), "1", _are_covered, (figures.ENERGY,)),
     _Check(
         "start_temperature",
@@ -233,7 +231,7 @@ def check_comparability(base: Step, step: Step) -> tuple[Comparability, ...]:
     for check in _CHECKS:
         before, after = check.read(base), check.read(step)
         agree = check.agree_by_steps(base, step) if check.agree_by_steps else check.agree(before, after)
-        if agree and check.name in _EDGES:
+        if agree is not False and check.name in _EDGES:
             continue
         found.append(
             Comparability(

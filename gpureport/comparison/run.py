@@ -1,6 +1,6 @@
 """One run prepared for comparison: its series in equal bins, its speed, and its training metrics."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from math import fsum, inf
@@ -148,7 +148,7 @@ class SampledRun:
     start_celsius: float | None = None
     preallocated: bool | None = None
     gpu_hour_price: float | None = None
-    edges: tuple[str | None, str | None] = (None, None)  # How the log begins and ends: at work or at rest.
+    edges: tuple[str | None, ...] = (None, None)  # How the log begins and ends: at work or at rest.
     _estimates: dict[tuple[str, float], MeanEstimate] = field(default_factory=dict, repr=False)
     _thinned: dict[float, RunSeries] = field(default_factory=dict, repr=False)
 
@@ -236,22 +236,18 @@ def build_sampled_run(recording: Recording, analysis: Analysis, key: str | None 
         start_celsius=fsum(first) / len(first) if first else None,
         preallocated=True if True in taken else None if None in taken or not taken else False,
         gpu_hour_price=mean_gpu_hour_price(analysis),
-        edges=_find_edges(analysis, cells),
+        edges=tuple(_find_edges(analysis, cells)),
     )
 
 
-def _find_edges(analysis: Analysis, cells: Sequence[DeviceSeries]) -> tuple[str | None, str | None]:
+def _find_edges(analysis: Analysis, cells: Sequence[DeviceSeries]) -> Iterator[str | None]:
     # a log that begins or ends at work may lack part of the run
     seconds = {phase.kind: phase.interval.seconds for phase in analysis.phases}
     memory = [one.known_values(MEMORY) for one in cells if one.is_recorded(MEMORY)]
-    every = analysis.run.interval or inf if "steady" in seconds else inf
-
-    def read(phase: str, row: int) -> str | None:
-        samples = seconds.get(phase, 0.0) / every
-        held = any(values[row] >= PROCESS_MEMORY.value for values in memory)
-        return AT_REST if samples >= _REST else AT_WORK if held and samples <= _NO_REST and every < inf else None
-
-    return read("startup", 0), read("tail", -1)
+    for phase, row in (("startup", 0), ("tail", -1)):
+        samples = seconds.get(phase, 0.0) / (analysis.run.interval or inf)
+        is_held = "steady" in seconds and any(values[row] >= PROCESS_MEMORY.value for values in memory)
+        yield AT_REST if samples >= _REST else AT_WORK if is_held and samples <= _NO_REST else None
 
 
 def count_work(recording: Recording, analysis: Analysis, key: str | None = None) -> SampledRun:

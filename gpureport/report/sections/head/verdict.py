@@ -9,13 +9,7 @@ from gpureport.analysis.results import NOTABLE
 from gpureport.comparison import gains
 from gpureport.comparison import verdict as verdicts
 from gpureport.comparison.chain import Comparison
-from gpureport.comparison.figures import (
-    GPU_SECONDS,
-    PER_WORK,
-    SHORTEST_REPETITION_SECONDS,
-    WORK_RATE,
-    recorded_seconds,
-)
+from gpureport.comparison.figures import SHORTEST_REPETITION_SECONDS, WORK_RATE, recorded_seconds
 from gpureport.comparison.steps import Step, TrainingBasis
 from gpureport.comparison.study import Study
 from gpureport.findings import Check, CheckOutcome, Confidence
@@ -29,7 +23,7 @@ from gpureport.report.sections.head import recording_doubts as doubted
 from gpureport.report.sections.head.loss_sentence import Findings
 from gpureport.report.sections.signal_history import CLOCK, format_value
 from gpureport.report.sections.steps import summary
-from gpureport.report.sections.steps.figures import build_memory_tile, warn_of_falls
+from gpureport.report.sections.steps.figures import build_memory_tile, describe_unequal_work, warn_of_falls
 from gpureport.report.sections.steps.study import describe_study
 from gpureport.report.wording import display, terms, words
 from gpureport.report.wording.reasons import SINGLE_RUN_SCATTER, describe_left_out, describe_reason
@@ -202,7 +196,7 @@ def _describe_comparison(
 
 def _write_step_lead(comparison: Comparison, repetitions: str) -> Iterator[str]:
     yield warn_of_falls(comparison)
-    yield _describe_unequal_work(comparison)
+    yield describe_unequal_work(comparison)
     first, last = comparison.steps[0], comparison.steps[-1]
     delta, left = comparison.judged(first.label, last.label), _describe_largest_loss(last)
     money = losses.describe_saving(comparison) or losses.explain_missing_cost(comparison)
@@ -252,25 +246,9 @@ def _describe_training(comparison: Comparison) -> str:
     lost = gpu_time.lost_seconds_by_class(last.analyses)
     is_short = held and max(analysis.seconds for analysis in last.analyses) < _SHORT
     is_hidden = ratio > whole and is_short and lost.get("startup", 0.0) / held >= _START_UP
-    is_exact = last.training_source is None or last.training_source.basis is not TrainingBasis.STEADY_PHASE
-    subject = "Training alone" if is_exact or not is_short else "Training alone, without the wait for the first batch,"
-    return f"{subject} is {gain}{'; start-up hides the gain in runs this short' if is_hidden else ''}."
-
-
-def _describe_unequal_work(comparison: Comparison) -> str:
-    first, last = comparison.steps[0], comparison.steps[-1]
-    whole, training = (read(first.label, last.label) for read in (comparison.judged, comparison.judged_training))
-    ends = [(step.value(GPU_SECONDS), step.value(PER_WORK)) for step in (first, last)]
-    (before, each), (after, other) = ((spent or 0.0, one or 0.0) for spent, one in ends)
-    if whole is None or training is None or not whole.verdict.is_established or not each or not other:
-        return ""
-    # the work of a run in the last step, relative to the first
-    work = after / other / (before / each)
-    is_same = training.verdict is verdicts.Verdict.NO_CLEAR_CHANGE
-    moves = (training.difference or 0.0) * (other - each) > 0 and training.verdict.is_established
-    if not max(work, 1 / work) > _HIDDEN or (work > 1) is (other > each) or not (is_same or moves):
-        return ""
-    return words.say("headline.unequal_work", same=is_same)
+    is_steady = last.training_source is not None and last.training_source.basis is TrainingBasis.STEADY_PHASE
+    without = ", without the wait for the first batch," if is_steady and is_short else ""
+    return f"Training alone{without} is {gain}{'; start-up hides the gain in runs this short' if is_hidden else ''}."
 
 
 def _write_notes(comparison: Comparison, findings: Findings, lead: Sequence[str], repetitions: str) -> Iterator[str]:
