@@ -177,9 +177,8 @@ def describe_training_source(steps: Sequence[Step]) -> str:
     if not sources:
         return ""
     if sources[0].basis is TrainingBasis.STEADY_PHASE:
-        runs = [run for step in steps for run in step.runs]
-        short = min(run.lasted for run in runs) < measured.LONG_SECONDS
-        return say("gains.steady", short=short)
+        shortest = min(run.lasted for step in steps for run in step.runs)
+        return say("gains.steady", short=shortest < measured.LONG_SECONDS)
     found = {name for source in sources for name in source.names}
     names = sorted("the step counter" if name == STEP_COUNTER else display.clean(name) for name in found)
     return f"Training alone: measured by {display.join_words(names)} of the training loop."
