@@ -51,7 +51,8 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
         return recordings.name_runs(labelled, options) if hides_folders else labelled
     if given := sources.find_given(options, ("step", "by")):
         what = f"{options.steps} already assigns each run to a step"
-        raise SettingsError(given, what, f"leave out {given} or --steps", code="steps_stated_twice")
+        hint = f"leave out {given} or --steps; to group by params, write them in the labels.json of each run's folder"
+        raise SettingsError(given, what, hint, code="steps_stated_twice")
     steps = list(_read_step_file(options.steps))
     named = [run for step, _ in steps for run in step.runs]
     # hide the names of all runs at once

@@ -87,7 +87,7 @@ COMMANDS = {
         f"""Each of BASE and NEXT {_STEPS} Two single runs cannot confirm a change, so repeat each step three times. An
         unreadable log in a folder is reported and left out.""",
         "compare runs/base runs/workers",
-        "form text_detail by steps step work host training target throughput / anonymise @PICK @ALL",
+        "form text_detail by steps step work gpu_hour_price host training target throughput / anonymise @PICK @ALL",
         _take("source*", "[BASE NEXT...]"),
     ),
     "try": Entry(

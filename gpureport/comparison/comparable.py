@@ -6,7 +6,7 @@ from statistics import mean, median
 from typing import Any
 
 from gpureport.comparison import figures
-from gpureport.comparison.run import GRAPHICS_CLOCK, IDLE, POWER, SM_CLOCK, SampledRun
+from gpureport.comparison.run import AT_REST, AT_WORK, GRAPHICS_CLOCK, IDLE, POWER, SM_CLOCK, SampledRun
 from gpureport.comparison.steps import Step
 from gpureport.metrics import BY_NAME
 from gpureport.recording import HOST, Device, Run
@@ -70,6 +70,11 @@ def _name_recorders(run: Run) -> str | None:
 def _find_interval(step: Step) -> Value:
     known = [run.info.interval for run in step.runs if run.info.interval]
     return median(known) if known else None
+
+
+def _read_edges(step: Step) -> list[str | None]:
+    sides = [{run.edges[place] for run in step.runs} for place in (0, 1)]
+    return [AT_WORK if AT_WORK in found else AT_REST if found == {AT_REST} else None for found in sides]
 
 
 def _list_powers(step: Step) -> list[list[tuple[str, tuple[str, ...]]]]:
@@ -142,6 +147,7 @@ _ALL = tuple(figure.metric for figure in figures.FIGURES)
 _WORKS = tuple(figure.metric for figure in figures.FIGURES if figure.role is figures.FigureRole.WORK)
 _NOT_PER_WORK = tuple(metric for metric in _ALL if metric not in _WORKS)
 _TOTALS = (figures.GPU_SECONDS, figures.ENERGY)
+_EDGES = "log_edges"  # Listed only if steps differ.
 _CLOCKS, _POWERS = (SM_CLOCK, GRAPHICS_CLOCK), (POWER, figures.ENERGY, figures.ENERGY_PER_WORK)
 _OBSERVED = _Check(
     "observed_time",
@@ -173,6 +179,14 @@ _CHECKS = (
         _TOTALS,
         # if work is counted, durations may differ: a faster run does the same work in less time
         excuses=lambda base, step: base.work_unit is not None and base.work_unit == step.work_unit,
+    ),
+    _Check(
+        _EDGES,
+        lambda step: ", then ".join(edge or "not known" for edge in _read_edges(step)),
+        touches=(*_WORKS, *_TOTALS),
+        agree_by_steps=lambda *sides: {AT_WORK, AT_REST} not in map(set, zip(*map(_read_edges, sides), strict=True)),
+        # logged work is that of the recording, even of one that began with the training
+        excuses=lambda *sides: all(run.logged_work for side in sides for run in side.runs),
     ),
     _Check("coverage", _of_numbers(lambda run: run.analysis.coverage_ratio, min), "1", _are_covered, (figures.ENERGY,)),
     _Check(
@@ -212,6 +226,8 @@ def check_comparability(base: Step, step: Step) -> tuple[Comparability, ...]:
     for check in _CHECKS:
         before, after = check.read(base), check.read(step)
         agree = check.agree_by_steps(base, step) if check.agree_by_steps else check.agree(before, after)
+        if agree and check.name == _EDGES:
+            continue
         found.append(
             Comparability(
                 base=base.label,

@@ -175,21 +175,14 @@ def find_varied_params(runs: Sequence["Run"], by: Sequence[Factor]) -> VariedPar
     others = [Factor(kind="param", key=key) for key in sorted(keys)]
     if all(factor.kind != "gpu" for factor in by):
         others.append(Factor(kind="gpu"))
-    found: dict[str, list[Factor]] = {"factors": [*by], "repetitions": [], "names": []}
+    sorts: dict[str, list[Factor]] = {"factors": [*by], "repetitions": [], "names": []}
     is_repeated = len({tuple(each.value(run) for each in by) for run in runs}) < len(runs)
     for factor in others:
         values = [factor.value(run) for run in runs]
         # a name differs in every run; it may be a number only if groups are repeated
-        is_name = len(set(values)) == len(runs) and (is_repeated or not all(map(_is_number, values)))
+        are_numbers = all((found := _NUMBER.fullmatch(value or "")) and not found[2] for value in values)
+        is_name = len(set(values)) == len(runs) and (is_repeated or not are_numbers)
         kind = "repetitions" if _REPETITION.search(factor.key.lower()) else "names" if is_name else "factors"
         if len(set(values)) > 1:
-            found[kind].append(factor)
-    return VariedParams(**{kind: tuple(factors) for kind, factors in found.items()})
-
-
-def _is_number(value: str | None) -> bool:
-    try:
-        float(value or "")
-    except ValueError:
-        return False
-    return True
+            sorts[kind].append(factor)
+    return VariedParams(**{kind: tuple(factors) for kind, factors in sorts.items()})

@@ -1,17 +1,17 @@
 """One run prepared for comparison: its series in equal bins, its speed, and its training metrics."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from math import fsum
+from math import fsum, inf
 
 import numpy as np
 
 from gpureport import columns
-from gpureport.analysis.job.jobs import find_activity
+from gpureport.analysis.job.jobs import PROCESS_MEMORY, find_activity
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rules.memory import is_preallocated
-from gpureport.analysis.series import intervals
+from gpureport.analysis.series import MEMORY, intervals
 from gpureport.analysis.series.device_series import DeviceSeries, build_device_series, remove_stretches
 from gpureport.analysis.series.statistics import IDLE_RATIO, Grid, build_grid
 from gpureport.columns import BoolArray, FloatArray
@@ -37,6 +37,8 @@ _THINNED = 1.25  # Ratio of sampling intervals above which the finer run is thin
 _WARM_UP, _WARM_UP_SHARE = 600.0, 0.1
 """Maximum length of a warm-up, in seconds or, if that is longer, as a share of the job."""
 _CELSIUS, _FIRST_ROWS = "gpu_temperature_celsius", 30
+_REST, _NO_REST = 2.5, 1.5  # samples before or after the work: the fewest that show rest, and the most without any
+AT_WORK, AT_REST = "at work", "at rest"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +148,7 @@ class SampledRun:
     start_celsius: float | None = None
     preallocated: bool | None = None
     gpu_hour_price: float | None = None
+    edges: tuple[str | None, ...] = (None, None)  # How the log begins and ends: at work or at rest.
     _estimates: dict[tuple[str, float], MeanEstimate] = field(default_factory=dict, repr=False)
     _thinned: dict[float, RunSeries] = field(default_factory=dict, repr=False)
 
@@ -233,7 +236,18 @@ def build_sampled_run(recording: Recording, analysis: Analysis, key: str | None 
         start_celsius=fsum(first) / len(first) if first else None,
         preallocated=True if True in taken else None if None in taken or not taken else False,
         gpu_hour_price=mean_gpu_hour_price(analysis),
+        edges=tuple(_find_edges(analysis, cells)),
     )
+
+
+def _find_edges(analysis: Analysis, cells: Sequence[DeviceSeries]) -> Iterator[str | None]:
+    # a log that begins or ends at work may lack part of the run
+    seconds = {phase.kind: phase.interval.seconds for phase in analysis.phases}
+    memory = [one.known_values(MEMORY) for one in cells if one.is_recorded(MEMORY)]
+    for phase, row in (("startup", 0), ("tail", -1)):
+        samples = seconds.get(phase, 0.0) / (analysis.run.interval or inf)
+        is_held = "steady" in seconds and any(values[row] >= PROCESS_MEMORY.value for values in memory)
+        yield AT_REST if samples >= _REST else AT_WORK if is_held and samples <= _NO_REST else None
 
 
 def count_work(recording: Recording, analysis: Analysis, key: str | None = None) -> SampledRun:

@@ -151,8 +151,7 @@ def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) ->
     barred = [
         find_obstacle(check_comparability(other, best), metric, same=is_same_recording(other, best)) for other in others
     ]
-    contrasts = [each.contrast for each, bar in zip(evidence, barred, strict=True) if not bar]
-    tested = [contrast for contrast in contrasts if contrast is not None]
+    tested = [each.contrast for each, bar in zip(evidence, barred, strict=True) if each.contrast and not bar]
     levels = {id(each): level for each, level in zip(tested, find_holm_levels(tested), strict=True)}
     verdicts = {
         other.label: (bar or judge(each, levels.get(id(each.contrast), LEVEL), max(len(tested), 1))).verdict
@@ -182,13 +181,11 @@ def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) ->
 
 
 def _find_lower_quality(best: Step, steps: Sequence[Step], goals: TrainingGoals) -> Iterator[QualityChange]:
-    fallen: dict[str, list[QualityChange]] = {}
-    for other in steps:
-        for change in compare_quality(other, best, goals) if other is not best else ():
-            if change.leading and change.fell:
-                fallen.setdefault(change.name, []).append(change)
-    for changes in fallen.values():
-        yield max(changes, key=lambda change: inf if change.difference is None else abs(change.difference))
+    changes = [each for other in steps if other is not best for each in compare_quality(other, best, goals)]
+    fallen = [change for change in changes if change.leading and change.fell]
+    for name in dict.fromkeys(change.name for change in fallen):
+        each = (change for change in fallen if change.name == name)
+        yield max(each, key=lambda change: inf if change.difference is None else abs(change.difference))
 
 
 def estimate_effects(steps: Sequence[Step], factors: Sequence[Factor], metric: str) -> FigureEffects | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from gpureport import Analysis
 from gpureport.testing import GIB, Device, Finding, NotJudged, Source, Work, finding
-from tests.statistics.runs import IDLE, MEMORY, document, judged, made
+from tests.statistics.runs import IDLE, MEMORY, PER_WORK, TRAINING_RATE, document, judged, made, rates
 
 H100 = Device(
     id="gpu:0",
@@ -82,6 +82,30 @@ def test_work_and_zones_are_doubted_only_where_they_differ() -> None:
         other = replace(zoned[after], run=replace(zoned[after].run, id="other", name="other"))
         zone = checks(zoned[before], other)["timezone"]
         assert (zone["before"], zone["after"], zone["comparable"]) == (before, after, comparable)
+
+
+def test_a_log_that_lacks_an_end_is_not_compared_with_a_whole_one() -> None:
+    def cut(ends: tuple[int, int], name: str, **more: Any) -> Analysis:
+        util, memory = [0.0] * 20 + [90.0] * 200 + [0.0] * 20, [0.5] + [9.0] * 238 + [0.5]
+        part, work = slice(ends[0], 240 - ends[1]), Work(amount=1e5, unit="images")
+        return made(name, step=name[0], work=work, util=util[part], memory=memory[part], **more)
+
+    whole, ended, begun, logged = (0, 0), (0, 80), (20, 0), rates(500, 200, name="images_per_second")
+    cases: list[tuple[list[tuple[int, int]], list[tuple[int, int]], dict[str, Any], bool]] = [
+        ([whole], [(0, 1)], {}, True),
+        ([whole], [ended], {}, False),
+        ([whole], [begun], {}, False),
+        ([whole], [(20, 80)], {}, False),
+        ([whole, whole], [whole, ended], {}, False),
+        ([whole, ended], [ended, ended], {}, True),
+        ([(20, 80)], [(20, 80)], {}, True),
+        ([whole], [ended], {"training": logged}, True),
+    ]
+    for before, after, more, comparable in cases:
+        sides = zip("ab", (before, after), strict=True)
+        found = document(*(cut(each, f"{step}{k}", **more) for step, side in sides for k, each in enumerate(side)))
+        told = {each["metric"]: each["reason_check"] for each in found["deltas"]}
+        assert ({told[PER_WORK], told[TRAINING_RATE]} == {"log_edges"}) is not comparable, (before, after)
 
 
 GAP = finding("idle_gap", (100, 120), lost=20.0, cause="data")

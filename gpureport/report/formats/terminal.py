@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from os.path import commonprefix
 
 import numpy as np
 
@@ -182,13 +183,20 @@ def draw_bar(segments: Sequence[TimeSegment], longest: float, length: int, signs
     return "".join(signs.get(part.key, "+") * count for part, count in zip(segments, counts, strict=True))
 
 
+def _shorten_alike(names: Sequence[str]) -> list[str]:
+    """Return long names without their common start."""
+    start = len(commonprefix(names)) if max(map(len, names)) > _NAME else 0  # noqa: RUF071 - of any names
+    return [f"…{name[start:]}" for name in names] if 1 < start < min(map(len, names)) else [*names]
+
+
 def _bars(spent: TimeSpent, page: Page, most: int | None) -> Iterator[Line]:
     """Yield a line per bar, then the legend. Of too many bars, keep the first, last and worst."""
     bars, are_steps = spent.bars, any(bar.change for bar in spent.bars)
     ends = {0, len(bars) - 1}
     wanted = sorted(range(len(bars)), key=lambda place: (place not in ends, not bars[place].is_bad, place))
     shown = [bars[place] for place in sorted(wanted[:most])]
-    label = min(max(display.terminal_width(bar.label) for bar in shown), _NAME)
+    names = _shorten_alike([bar.label for bar in shown])
+    label = min(max(map(display.terminal_width, names)), _NAME)
     signs = _LETTERS if page.ascii else BLOCKS
     texts = []
     for bar in shown:
@@ -204,10 +212,10 @@ def _bars(spent: TimeSpent, page: Page, most: int | None) -> Iterator[Line]:
     length = max(length, _SHORTEST_BAR)
     longest = max(sum(part.value for part in bar.segments) for bar in bars)
     drawn: set[str] = set()
-    for bar, words in zip(shown, texts, strict=True):
+    for bar, name, words in zip(shown, names, texts, strict=True):
         cells = draw_bar(bar.segments, longest, length, signs)
         drawn |= set(cells)
-        start = f"{'':{_GUTTER}}{page.column(bar.label, label)} {cells:<{length}}"
+        start = f"{'':{_GUTTER}}{page.column(name, label)} {cells:<{length}}"
         tail = _set_columns(words[1:], widths[1:], rights[1:])
         style = "worse" if bar.is_bad else _shorten_change(bar.change)[2]
         yield Line(start + _set_columns(words[:1], widths[:1], rights[:1]), tail=tail, tail_style=style)
@@ -222,7 +230,8 @@ def _bars(spent: TimeSpent, page: Page, most: int | None) -> Iterator[Line]:
 
 def _series(block: Block, page: Page, most: int | None) -> Iterator[Line]:
     shown = block.series[:most]
-    names = [each.name if most else join(each.name, each.ends, by=", ") for each in shown]
+    names = _shorten_alike([each.name for each in shown])
+    names = names if most else [join(name, each.ends, by=", ") for name, each in zip(names, shown, strict=True)]
     label = min(max(map(display.terminal_width, [*names, *([_EVENTS] if block.events else [])])), _NAME)
     indent = _GUTTER + label + 1
     notes = max(display.terminal_width(each.note) for each in shown)

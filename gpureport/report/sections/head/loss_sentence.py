@@ -200,9 +200,7 @@ def explain_missing_cost(comparison: Comparison) -> str:
     if not all(priced):
         return "No cost per unit of work: not every GPU has a price."
     is_known = all(step.work_unit is not None for step in comparison.steps)
-    return (
-        "" if is_known else "No cost per unit of work: specify the work (--work 9600:images, per source if it differs)."
-    )
+    return "" if is_known else "No cost per unit of work: specify the work (--work 9600:images)."
 
 
 def format_training_cost(comparison: Comparison) -> str:

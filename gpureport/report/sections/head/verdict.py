@@ -10,7 +10,7 @@ from gpureport.comparison import gains
 from gpureport.comparison import verdict as verdicts
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.figures import SHORTEST_REPETITION_SECONDS, WORK_RATE, recorded_seconds
-from gpureport.comparison.steps import Step
+from gpureport.comparison.steps import Step, TrainingBasis
 from gpureport.comparison.study import Study
 from gpureport.findings import Check, CheckOutcome, Confidence
 from gpureport.report.model.head import Action, Change, Tile, Verdict, VerdictCode
@@ -23,7 +23,7 @@ from gpureport.report.sections.head import recording_doubts as doubted
 from gpureport.report.sections.head.loss_sentence import Findings
 from gpureport.report.sections.signal_history import CLOCK, format_value
 from gpureport.report.sections.steps import summary
-from gpureport.report.sections.steps.figures import build_memory_tile, warn_of_falls
+from gpureport.report.sections.steps.figures import build_memory_tile, describe_unequal_work, warn_of_falls
 from gpureport.report.sections.steps.study import describe_study
 from gpureport.report.wording import display, terms, words
 from gpureport.report.wording.reasons import SINGLE_RUN_SCATTER, describe_left_out, describe_reason
@@ -201,21 +201,22 @@ def _describe_comparison(
 
 def _write_step_lead(comparison: Comparison, repetitions: str) -> Iterator[str]:
     yield warn_of_falls(comparison)
+    yield describe_unequal_work(comparison)
     first, last = comparison.steps[0], comparison.steps[-1]
     delta, left = comparison.judged(first.label, last.label), _describe_largest_loss(last)
     money = losses.describe_saving(comparison) or losses.explain_missing_cost(comparison)
+    if delta is not None and delta.verdict is verdicts.Verdict.NOT_ENOUGH_DATA and delta.reason is not None:
+        yield display.clean_sentence(describe_reason(delta.reason))
     if all(len(step.runs) == 1 for step in comparison.steps) or (
         delta is not None and delta.verdict is verdicts.Verdict.UNCONFIRMED
     ):
         single = [display.clean(step.label) for step in comparison.steps if len(step.runs) == 1]
         again = "Repeat every step before you rely on this."
         if len(single) == 1 and len(comparison.steps) == 2:  # noqa: PLR2004 - a pair
-            again = f"Only one run of “{single[0]}”: repeat it to confirm this. Rules still apply: "
+            again = f"Only one run of “{single[0]}”: repeat it to confirm this. Rules about changes still apply: "
             again += f"{SINGLE_RUN_SCATTER}."
         yield from (money, repetitions or again, f"{left}." if left else "")
     else:
-        if delta is not None and delta.verdict is verdicts.Verdict.NOT_ENOUGH_DATA and delta.reason is not None:
-            yield display.clean_sentence(describe_reason(delta.reason))
         sure = summary.describe_certainty(comparison)
         said = "; ".join(filter(None, (sure, display.lower_first(left) if sure else left)))
         yield from (f"{said}." if said else "", money)
@@ -250,7 +251,9 @@ def _describe_training(comparison: Comparison) -> str:
     lost = gpu_time.lost_seconds_by_class(last.analyses)
     is_short = held and max(analysis.seconds for analysis in last.analyses) < _SHORT
     is_hidden = ratio > whole and is_short and lost.get("startup", 0.0) / held >= _START_UP
-    return f"Training alone is {gain}{'; start-up hides the gain in runs this short' if is_hidden else ''}."
+    is_steady = last.training_source is not None and last.training_source.basis is TrainingBasis.STEADY_PHASE
+    without = ", without the wait for the first batch," if is_steady and is_short else ""
+    return f"Training alone{without} is {gain}{'; start-up hides the gain in runs this short' if is_hidden else ''}."
 
 
 def _write_notes(comparison: Comparison, findings: Findings, lead: Sequence[str], repetitions: str) -> Iterator[str]:

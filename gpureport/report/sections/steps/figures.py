@@ -11,6 +11,7 @@ from gpureport.analysis.results import Analysis
 from gpureport.comparison import figures as measured
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.comparable import SAME_MEMORY
+from gpureport.comparison.evidence import ReasonKind
 from gpureport.comparison.figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
 from gpureport.comparison.quality import QualityChange, QualityFigure, compare_quality, measure_step_quality
 from gpureport.comparison.run import GRAPHICS_CLOCK, SM_CLOCK, UTILISATION
@@ -48,6 +49,7 @@ _PER_RUN = (GPU_SECONDS, ENERGY, UTILISATION, POWER, measured.SECONDS_TO_TARGET,
 """Columns of the table of steps in display order, if the work is known and if it is not."""
 _LEAST = (POWER, WORK_RATE, ENERGY, UTILISATION, MEMORY, ENERGY_PER_WORK, COST_PER_WORK)
 """Columns to omit if space is short, in this order."""
+_UNEQUAL = 0.1  # relative difference in work from which start-up weighs more in the shorter runs
 _WHOLE = 100  # amount of work from which decimals are dropped
 
 
@@ -175,10 +177,24 @@ def describe_training_source(steps: Sequence[Step]) -> str:
     if not sources:
         return ""
     if sources[0].basis is TrainingBasis.STEADY_PHASE:
-        return "Training alone: measured by work in the steady phase of the GPU log."
+        shortest = min(run.lasted for step in steps for run in step.runs)
+        return say("gains.steady", short=shortest < measured.LONG_SECONDS)
     found = {name for source in sources for name in source.names}
     names = sorted("the step counter" if name == STEP_COUNTER else display.clean(name) for name in found)
     return f"Training alone: measured by {display.join_words(names)} of the training loop."
+
+
+def describe_unequal_work(comparison: Comparison) -> str:
+    found = {each.metric: each for each in comparison.between(comparison.steps[0].label, comparison.steps[-1].label)}
+    whole, training, total = (found[metric] for metric in (PER_WORK, TRAINING_RATE, GPU_SECONDS))
+    changes = [delta.difference or 0.0 for delta in (whole, training, total)]
+    is_same = training.verdict is Verdict.NO_CLEAR_CHANGE
+    is_clear = training.verdict.is_established and changes[0] * changes[1] > 0
+    # the run with less work took less time, but more per unit of work
+    if not (whole.verdict.is_established and changes[0] * changes[2] < 0 and (is_same or is_clear)):
+        return ""
+    is_unequal = total.reason and total.reason.kind is ReasonKind.UNEQUAL_WORK and total.reason.amount > _UNEQUAL
+    return say("headline.unequal_work", same=is_same) if is_unequal else ""
 
 
 def list_analyses(steps: Sequence[Step]) -> list[Analysis]:

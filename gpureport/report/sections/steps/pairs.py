@@ -31,7 +31,7 @@ from gpureport.report.wording.words import WORDS, name_some, say
 
 _VALUE, _NAME = 22, 36
 _LISTED = 5
-_SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}  # shown only if they fail
+_SILENT = {"different_runs", "observed_time", "coverage", "source_kind", "log_edges"}  # shown only if they fail
 _ABSENT = {"timezone": "not known", "work_unit": "not given"}
 _LENGTHS = {"observed_time", "duration"}  # checks with a limit of 20 s
 _AGREE = {False: "doubtful", None: "unknown"}

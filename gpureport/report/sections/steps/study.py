@@ -48,8 +48,19 @@ def describe_study(study: Study, comparison: Comparison) -> tuple[str, VerdictCo
         return "", None, ()
     code = VerdictCode.BEST_GROUP_LOWER_QUALITY if best.lower_quality else _KINDS.get(best.verdict, _UNCLEAR)[1]
     told = (fact for fact in _list_best(study) if fact.name != WORDS["best_by.energy"])
-    details = tuple(f"{fact.name}: {fact.text}" for fact in told)
+    details = (*_list_effects(study, best, comparison), *(f"{fact.name}: {fact.text}" for fact in told))
     return choose_headline(list(_list_headlines(best, study, comparison))), code, details
+
+
+def _list_effects(study: Study, best: BestGroup, comparison: Comparison) -> Iterator[str]:
+    """Yield a sentence per established effect of a setting, unless the best group is clear or effects interact."""
+    title = Figures(comparison).format(best.metric).title
+    for found in study.effects:
+        if found.metric == best.metric and best.verdict is not Verdict.BETTER and found.additive is not False:
+            rows = (row for setting in found.settings for row in _list_rows(setting, relative=found.relative))
+            for head, _, change, ends, verdict in rows:
+                if verdict in {Verdict.BETTER.value, Verdict.WORSE.value}:
+                    yield f"{title}, {head}: {change} ({ends}), {verdict}."
 
 
 def _list_headlines(best: BestGroup, study: Study, comparison: Comparison) -> Iterator[str]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import fsum, isclose, isfinite
+from operator import ne
 
 from gpureport.comparison import chain
 from gpureport.comparison import figures as measured
@@ -68,8 +69,13 @@ def describe_steps(comparison: Comparison) -> tuple[str, VerdictCode]:
         change = say("headline.use", way=way, before=before, after=after)
     # good scaling does not change GPU time per unit of work; give the share only if it is well known
     is_known = scaled is not None and scaled.interval is not None and scaled.interval[1] - scaled.interval[0] <= _WIDEST
-    if delta.verdict is Verdict.NOT_ENOUGH_DATA or (delta.verdict is Verdict.NO_CLEAR_CHANGE and not is_known):
-        change = say(f"headline.{delta.verdict.code}", noun=noun)
+    verdict = delta.verdict
+    if verdict is Verdict.NO_CLEAR_CHANGE and max(delta.runs) == 1:
+        # single runs that differ by more than usual are not alike
+        margin = measured.BY_METRIC[delta.metric].margin(delta.before)
+        verdict = verdict if abs(delta.difference) <= margin else Verdict.NOT_ENOUGH_DATA
+    if verdict is Verdict.NOT_ENOUGH_DATA or (verdict is Verdict.NO_CLEAR_CHANGE and not is_known):
+        change = say(f"headline.{verdict.code}", noun=noun)
     if fall := printed.describe_fall(comparison):
         return choose_headline((f"{change}, but {fall}.", f"{change}, but quality fell.")), VerdictCode.QUALITY_FELL
     endings = [""]
@@ -78,7 +84,7 @@ def describe_steps(comparison: Comparison) -> tuple[str, VerdictCode]:
         endings = [say("headline.unconfirmed", drift=is_drift, several=max(delta.runs) > 1), ""]
     elif delta.verdict.is_established and is_work:
         endings = _list_causes(comparison, delta)
-    return choose_headline([f"{change}{ending}." for ending in endings]), VerdictCode[delta.verdict.name]
+    return choose_headline([f"{change}{ending}." for ending in endings]), VerdictCode[verdict.name]
 
 
 def describe_quality_alone(comparison: Comparison) -> str:
@@ -122,6 +128,8 @@ def _describe_step_change(base: Step, step: Step) -> str:
 def describe_certainty(comparison: Comparison) -> str:
     delta = judge_ends(comparison)
     if delta is None or not delta.before or delta.interval is None or delta.verdict is Verdict.UNCONFIRMED:
+        return ""
+    if delta.reason is not None and delta.reason.kind is ReasonKind.NOT_COMPARABLE:
         return ""
     (first, other), runs = delta.runs, ""
     if max(first, other) > 1:
@@ -220,7 +228,8 @@ def _build_use_tile(figures: Figures, last: Step) -> Tile:
     )
 
 
-def build_step_table(comparison: Comparison) -> Table:
+def build_step_table(comparison: Comparison, study: Study | None = None) -> Table:
+    values = {group.label: group.values for group in (study.groups if study else ())}
     figures, steps = Figures(comparison), comparison.steps
     judged = (compare_quality(*pair, comparison.goals) for pair in [(steps[0], steps[-1]), *pairwise(steps)])
     trained = next((change.name for found in judged for change in found if change.leading), None)
@@ -231,6 +240,9 @@ def build_step_table(comparison: Comparison) -> Table:
     rows, changes = [], []
     for before, step in zip((None, *steps), steps, strict=False):
         deltas = {each.metric: each for each in comparison.between(before.label, step.label)} if before else {}
+        # rows that differ in two settings do not show the effect of either
+        if before and sum(map(ne, values.get(before.label, ()), values.get(step.label, ()))) > 1:
+            deltas = {}
         small = [display.plural(len(step.analyses), "run")] if is_uneven else []
         small += _name_changes(before, step) if before else ()
         row = [Cell(text=display.clean(step.label), small="; ".join(small))]
