@@ -35,6 +35,8 @@ def test_a_run_is_stored_once_and_read_again_when_it_has_grown(gpureport: Progra
     every = gpureport("-v", "ingest", str(source), "--force").out
     assert "540 points = 538 kept + 0 rejected + 2 " in every
     assert gpureport("ingest", str(source)).out.startswith("baseline is already stored: ")
+    hidden = json.loads(gpureport("analyze", str(source), "--anonymise", "--format", "json").out)["runs"][0]["run"]
+    assert (hidden["name"], hidden["sources"][0]["locator"]) == (f"run-{hidden['id'][:8]}", "source-1")
     source.unlink()
     database(source, [Made(id=run_id(1), name="baseline", series=monitored([*_TICKS, _TICKS[-1] + 10_050]))])
     assert gpureport("ingest", str(source)).out.startswith("Stored baseline again: ")

@@ -58,6 +58,13 @@ _NAMED = re.compile(
 
 After a space, a value is a host only if an option precedes it: `host memory` names no host.
 """
+_NUMBERED = r"(?<![^\W_])(?:serial|uuid)s?(?:[_ ]?n(?:o|umber))?"
+_IDENTITY = re.compile(
+    rf"({_NUMBERED}[\"']?[=: ]{{1,3}}[\"']?)?"
+    r"((?<![^\W_])(?:GPU|MIG|MIG-GPU)-[0-9a-f]{8}[0-9a-f-]*+|(?(1)(?=[a-z_-]*+\d)[\w-]{5,}+|(?!)))",
+    re.IGNORECASE,
+)
+"""Matches the uuid of a GPU, and any uuid or serial number after that word: `serial=1654922003317`."""
 _PORT = re.compile(r":\d{1,5}$")
 _SCHEME = re.compile(r"^[A-Za-z][\w+.-]*://")
 _NO_NAME = re.compile(r"[-+\d.eE%]*|true|false|none|null|localhost|auto", re.IGNORECASE)
@@ -124,6 +131,11 @@ class _SharedNames:
         self.taken: set[tuple[str, str]] = set()
         self.texts: dict[str, str] = {}
         for run in runs:
+            uuids = {
+                each.uuid.removeprefix("GPU-"): f"GPU-{_short_hash(each.uuid)}" for each in run.devices if each.uuid
+            }
+            serials = {each.serial: str(_short_hash(each.serial)) for each in run.devices if each.serial}
+            self.texts |= {text: hidden for text, hidden in (uuids | serials).items() if len(text) > _SHORTEST}
             named = (*(device.node for device in run.devices), *(stage.node for stage in run.stages))
             nodes = [node for node in dict.fromkeys(named) if node]
             machines = [*nodes]
@@ -195,12 +207,14 @@ class _Pseudonyms:
     def __init__(self, run: Run, shared: _SharedNames) -> None:
         self._shared = shared
         self._sources = {each.locator: _source_name(each, place) for place, each in enumerate(run.sources, 1)}
-        files = {PurePath(locator).name: name for locator, name in self._sources.items() if "#" not in locator}
-        self._texts = {**shared.texts, **files, **self._sources}
-        paths = [PurePath(source.locator) for source in run.sources]
-        last = PurePath(run.name).parts[-1:]
-        if not paths or any(last in {(path.stem,), (path.name,), (path.parent.name,)} for path in paths):
-            # the run is named after its file or folder
+        paths = [PurePath(place) for place in self._sources]
+        files = {path.name: name for path, name in zip(paths, self._sources.values(), strict=True)}
+        # a tracker's run may be known by its id
+        ids = {place.rpartition("#")[2]: name for place, name in self._sources.items()}
+        self._texts = {**shared.texts, **files, **ids, **self._sources}
+        last = PurePath(run.name).name
+        if not paths or any("#" in path.name or last in (path.stem, path.name, path.parent.name) for path in paths):
+            # the run is named after its file or folder, or in its tracker
             self._texts[run.name] = f"run-{run.id[:_SHOWN]}"
         names = "|".join(map(re.escape, sorted(filter(None, self._texts), key=len, reverse=True))) or r"(?!)"
         self._any = re.compile(rf"(?<![\w{_MARK}])(?:{names})(?!\w)")
@@ -209,8 +223,14 @@ class _Pseudonyms:
         # mark pseudonyms, because they may be names of other hosts
         text = hide_addresses(text, lambda host: f"<{_MARK}{self._shared.hide_host(host)}>")
         text = _PATH.sub("<path>", text)
+        text = _IDENTITY.sub(self._hide_identity, text)
         text = self._any.sub(lambda found: self._texts[found.group()], text)
         return _MARKED.sub(r"\1", text)
+
+    def _hide_identity(self, found: re.Match[str]) -> str:
+        named, identity = found[1] or "", found[2]
+        kind = "GPU-" if identity[:4].upper() in {"GPU-", "MIG-"} else ""
+        return named + (self._texts.get(identity) or f"{kind}{_short_hash(identity)}")
 
     def metric(self, name: str) -> str:
         return self._shared.tell_apart("metric", name, self.text(name))
@@ -281,7 +301,10 @@ class _Pseudonyms:
     def _hide_values(self, what: str, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, str, str]]:
         for key, value in pairs:
             hides_all = _PERSONAL.search(key) or names_machine(key, value)
-            yield key, f"{what} {key}", value, _NAME if hides_all else self.text(value)
+            before = "uuid=" * bool(re.search(rf"{_NUMBERED}(?![^\W_])", key, re.IGNORECASE))
+            parts = value.split(", ") if before else [value]
+            hidden = ", ".join(self.text(before + part).removeprefix(before) for part in parts)
+            yield key, f"{what} {key}", value, _NAME if hides_all else hidden
 
 
 def _short_hash(identity: str | None) -> str | None:
@@ -295,7 +318,5 @@ def _hide_process(text: str) -> str:
 
 
 def _source_name(source: Source, place: int) -> str:
-    if "#" in source.locator:
-        return f"{source.kind}:store#{source.locator.rpartition('#')[2]}"
     ends = [end for end in PurePath(source.locator).suffixes[-2:] if _ENDS.fullmatch(end)]
     return f"source-{place}{''.join(ends)}"
