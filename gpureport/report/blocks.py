@@ -79,7 +79,7 @@ def _pictures(report: Report) -> Iterator[Block]:
         forms = Form.FULL if is_chain or has_spans else Form.SCREEN | Form.FULL
         yield Block(forms=forms, part="uses", title="GPU use over time", series=series)
         yield Block(texts=[report.use.caption, report.use.rest])
-    heading = "First → last" if any(tile.change for tile in report.tiles) else "Key figures"
+    heading = "First → last" if report.comparison and any(tile.change for tile in report.tiles) else "Key figures"
     forms = Form.LONG if has_spans and not report.has_target else Form.ALL
     yield Block(forms=forms, part="tiles", title=heading, tiles=report.tiles)
 
@@ -362,8 +362,8 @@ def _not_assessed(judgement: Judgement) -> Iterator[Block]:
         anchor="not-assessed",
         title="What could not be checked",
         texts=[judgement.sentence, advice],
+        code=[command, *judgement.other_commands] if command else (),
     )
-    yield Block(forms=forms, code=[command, *judgement.other_commands] if command else ())
     yield Block(forms=forms, table=table if rows else None)
     yield Block(forms=forms, facts=[Fact(name="", text=limit) for limit in judgement.limits])
 
@@ -391,7 +391,7 @@ def _checklist(report: Report) -> Iterator[Block]:
         for line in lines:
             if line not in shown:
                 needs = line.recording and f"Needs {line.recording}."
-                facts.append(Fact(name=line.title, text=join(f"{line.state_text}: {line.reason}", needs, by=" ")))
+                facts.append(Fact(name=line.title, text=join(f"{line.state_text}: {line.reason}", needs, by=". ")))
         whose = list_labels(labels[::-1]) if len(report.checklists) > 1 else ""
         if shown:
             yield Block(title=whose, level=4, facts=facts)

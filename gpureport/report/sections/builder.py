@@ -60,7 +60,8 @@ def build(  # noqa: PLR0913 - the inputs of a report
     comparison = compare([build_sampled_run(*each, throughput) for each in runs], goals or NO_GOALS)
     inputs = tuple(report_run.order_by_step(runs, comparison))
     found = tuple(cards.build_cards(inputs))
-    judgement = reference.build_judgement(inputs, asked)
+    assessed = tuple(reference.doubt_short_runs(inputs))
+    judgement = reference.build_judgement(assessed, asked)
     final = [run for run in inputs if run.step == inputs[-1].step]
     findings = Findings(
         judged=judgement.checks - judgement.missing,
@@ -108,7 +109,7 @@ def build(  # noqa: PLR0913 - the inputs of a report
         method=reference.method(inputs, rules, command),
         clocks=gpu_table.build_clock_tables(inputs),
         spending=spending.build_spending(inputs),
-        answers=tuple(reference.build_answers(inputs, found)),
+        answers=tuple(reference.build_answers(assessed, found)),
         checklists=tuple(reference.build_checklists(inputs)),
         policy=reference.build_policy_table(checks),
         actions=next_steps,

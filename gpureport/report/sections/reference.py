@@ -9,6 +9,7 @@ from gpureport import __version__, recording_advice
 from gpureport.analysis import doubts, phrases
 from gpureport.analysis.advice.checklist import ITEMS
 from gpureport.analysis.rulebook import Rule
+from gpureport.comparison.figures import SHORTEST_SECONDS, observed_seconds
 from gpureport.data_quality import AbsentCells, Quality
 from gpureport.findings import Answer, Check, CheckOutcome, NotJudged, Outcome, Practice
 from gpureport.metrics import BY_NAME
@@ -31,6 +32,7 @@ from gpureport.report.runs.over_time import FEW_GPUS
 from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, clock_note, format_gpu_models, format_period
 from gpureport.report.sections.head import recording_doubts
 from gpureport.report.wording import display, terms
+from gpureport.report.wording.display import join
 from gpureport.report.wording.terms import OUTCOME_WORDS
 from gpureport.report.wording.words import group_holders
 
@@ -39,6 +41,22 @@ _OUTCOMES = dict(zip(Outcome, ("found", "suspected", "clear", "not assessed"), s
 STATES = {Practice.DONE: "done", Practice.WORTH_TRYING: "worth trying", Practice.CANNOT_JUDGE: "not assessed"}
 _LOCATOR = 200
 _NOTE = "A rule that was not assessed has neither passed nor failed; the table shows why."
+
+
+def doubt_short_runs(runs: Sequence[ReportRun]) -> Iterator[ReportRun]:
+    """Yield the runs. Where a run is too short to show that another's finding is absent, its kind is not assessed."""
+    found = [finding for run in runs for finding in run.analysis.findings]
+    for run in runs:
+        analysis, length = run.analysis, observed_seconds([run.analysis])
+        own = {each.kind for each in (*analysis.findings, *analysis.not_judged)}
+        kinds = {each.kind for each in found if length < SHORTEST_SECONDS} - own
+        gaps = {kind: doubts.too_short(kind, length, SHORTEST_SECONDS) for kind in sorted(kinds)}
+        answers = tuple(
+            replace(each, outcome=Outcome.CANNOT_JUDGE, missing=(gaps[each.kind],)) if each.kind in gaps else each
+            for each in analysis.answers
+        )
+        gathered = (*analysis.not_judged, *gaps.values())
+        yield replace(run, analysis=replace(analysis, answers=answers, not_judged=gathered)) if gaps else run
 
 
 def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgement:
@@ -102,18 +120,21 @@ def _find_remedy(entry: NotJudged) -> object:
 
 
 def _list_reasons(entries: Sequence[NotJudged]) -> Iterator[str]:
+    kinds = {entry.kind for entry in entries}
     absent = [entry for entry in entries if entry.code == doubts.NOT_RECORDED]
     names = dict.fromkeys(terms.column_title(name) for entry in absent for name in entry.metrics)
     if names:
         yield f"Not recorded: {display.join_words(list(names))}"
-    others = group_holders((each.template or each.reason, each.amounts) for each in entries if each not in absent)
-    for reason, amounts in others.items():
-        ends = [(min(each)[1], max(each)[1]) for each in zip(*amounts, strict=True)]
+    others = group_holders((each.template or each.reason, each) for each in entries if each not in absent)
+    for reason, same in others.items():
+        ends = [(min(each)[1], max(each)[1]) for each in zip(*(entry.amounts for entry in same), strict=True)]
         # name the unit once
         named = [(least.split()[0] if most.endswith("samples") else least, least, most) for least, most in ends]
         ranges = [most if least == most else f"{first} to {most}" for first, least, most in named]
         text = terms.humanize(display.clean_sentence(reason.format(*ranges) if ranges else reason))
-        yield display.lower_first(text) if names else text
+        about = {terms.kind_title(display.clean(entry.kind)): entry.kind for entry in same}
+        whose = ", ".join(about) if {*about.values()} < kinds else ""
+        yield join(whose, display.lower_first(text) if names or whose else text, by=": ")
 
 
 def _join_places(places: Sequence[tuple[str, str]], runs: Sequence[ReportRun]) -> str:
