@@ -211,7 +211,7 @@ def build_timelines(
         yield pictures.Timeline(
             label=run.label,
             caption=display.join(said, describe_choice(run, drawn), by=" "),
-            column="" if is_moment or not every else f"each column is the mean over {display.duration(edges[1])}",
+            column="" if is_moment or not every else f"Each column is the mean over {display.duration(edges[1])}.",
             seconds=run.seconds,
             axis_seconds=axis,
             bucket_seconds=float(edges[1]),
