@@ -355,14 +355,14 @@ def _not_assessed(judgement: Judgement) -> Iterator[Block]:
         (Cell(text=", ".join(line.kinds), small=line.where), line.reason, line.recording) for line in judgement.lines
     ]
     table = build_table(columns, rows, in_words=columns)
-    forms, command = Form.EVERY_PAGE, judgement.command
-    advice = f"{judgement.advice} If gpureport cannot be installed, run this instead:" if command else judgement.advice
+    forms = Form.EVERY_PAGE
+    instead = " If gpureport cannot be installed, run this instead:" if judgement.command else ""
     yield Block(
         forms=Form.MARKDOWN | forms,
         anchor="not-assessed",
         title="What could not be checked",
-        texts=[judgement.sentence, advice],
-        code=[command, *judgement.other_commands] if command else (),
+        texts=[judgement.sentence, judgement.advice + instead],
+        code=list(filter(None, (judgement.command, *judgement.other_commands))),
     )
     yield Block(forms=forms, table=table if rows else None)
     yield Block(forms=forms, facts=[Fact(name="", text=limit) for limit in judgement.limits])

@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gpureport.errors import SourceError
-from gpureport.importers.account import format_count
 from gpureport.importers.protocol import RUN_ID, RunInfo, Store, describe_devices
 from gpureport.importers.read_only_sqlite import holds_tables, open_database, unreadable
 from gpureport.importers.tracker_series import Series, is_dated
@@ -121,8 +120,7 @@ class LocalStore(Store):
         return {f"{ARTIFACT_FOLDER}/{each.name}": each for each in logs if root and lies_within(each, root)}
 
     def describe_logs(self, run: RunInfo) -> RunInfo:
-        logs = not run.hardware and len(self.artifacts(run))
-        return replace(run, hardware=format_count(logs, "attached log")) if logs else run
+        return run if run.hardware or not self.artifacts(run) else replace(run, hardware="attached logs")
 
 
 _TABLES = {"experiments", "runs", "metrics", "latest_metrics", "params", "tags"}

@@ -178,16 +178,13 @@ def _study(study: Study) -> Content:
     }
 
 
-def _delta(delta: Delta) -> Content:
-    reason = delta.reason
-    general = describe_reason(reason.of_any_run) if reason and reason.run else ""
-    return {"reason_check": reason.check if reason else "", "general_reason": general}
-
-
 _MADE: Made = {
     AdvisedChange: lambda change: {"title": STEPS[change.name].title},
     BestGroup: lambda best: {"lower_quality": [_describe_quality(change, _LOWER) for change in best.lower_quality]},
-    Delta: _delta,
+    Delta: lambda delta: {
+        "reason_check": delta.reason.check if delta.reason else "",
+        "general_reason": describe_reason(delta.reason.of_any_run) if delta.reason and delta.reason.run else "",
+    },
     QualityChange: lambda change: {"fell": change.fell},
     RemainingLoss: lambda remaining: {"lost_gpu_seconds": dict(remaining.lost_gpu_seconds)},
     StepGain: _gain,

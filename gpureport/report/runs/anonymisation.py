@@ -15,7 +15,7 @@ from gpureport import columns
 from gpureport.data_quality import ClockStep, LogEvent, LogGap
 from gpureport.importers.labels import expand_node_list, shorten_node
 from gpureport.names import LABEL_TAGS
-from gpureport.recording import Recording, Run, Source
+from gpureport.recording import Recording, Run
 
 ADDRESS = "<address>"
 _WORDS = "|".join(["owner|author|host|hostname|machine|email", *(tag.name for tag in LABEL_TAGS if tag.is_personal)])
@@ -131,11 +131,8 @@ class _SharedNames:
         self.taken: set[tuple[str, str]] = set()
         self.texts: dict[str, str] = {}
         for run in runs:
-            uuids = {
-                each.uuid.removeprefix("GPU-"): f"GPU-{_short_hash(each.uuid)}" for each in run.devices if each.uuid
-            }
-            serials = {each.serial: str(_short_hash(each.serial)) for each in run.devices if each.serial}
-            self.texts |= {text: hidden for text, hidden in (uuids | serials).items() if len(text) > _SHORTEST}
+            known = (text for device in run.devices for text in (device.uuid, device.serial) if text)
+            self.texts |= {each.removeprefix("GPU-"): _hide_identity(each) for each in known if len(each) > _SHORTEST}
             named = (*(device.node for device in run.devices), *(stage.node for stage in run.stages))
             nodes = [node for node in dict.fromkeys(named) if node]
             machines = [*nodes]
@@ -206,9 +203,11 @@ def _rename(table: pa.Table, name: str, rename: Callable[[str], str]) -> pa.Tabl
 class _Pseudonyms:
     def __init__(self, run: Run, shared: _SharedNames) -> None:
         self._shared = shared
-        self._sources = {each.locator: _source_name(each, place) for place, each in enumerate(run.sources, 1)}
-        paths = [PurePath(place) for place in self._sources]
-        files = {path.name: name for path, name in zip(paths, self._sources.values(), strict=True)}
+        paths = [PurePath(each.locator) for each in run.sources]
+        ends = (filter(_ENDS.fullmatch, path.suffixes[-2:]) for path in paths)
+        hidden = [f"source-{place}{''.join(end)}" for place, end in enumerate(ends, 1)]
+        self._sources = {each.locator: name for each, name in zip(run.sources, hidden, strict=True)}
+        files = {path.name: name for path, name in zip(paths, hidden, strict=True)}
         # a tracker's run may be known by its id
         ids = {place.rpartition("#")[2]: name for place, name in self._sources.items()}
         self._texts = {**shared.texts, **files, **ids, **self._sources}
@@ -223,14 +222,10 @@ class _Pseudonyms:
         # mark pseudonyms, because they may be names of other hosts
         text = hide_addresses(text, lambda host: f"<{_MARK}{self._shared.hide_host(host)}>")
         text = _PATH.sub("<path>", text)
-        text = _IDENTITY.sub(self._hide_identity, text)
-        text = self._any.sub(lambda found: self._texts[found.group()], text)
+        known = self._texts
+        text = _IDENTITY.sub(lambda one: (one[1] or "") + (known.get(one[2]) or _hide_identity(one[2])), text)
+        text = self._any.sub(lambda found: known[found.group()], text)
         return _MARKED.sub(r"\1", text)
-
-    def _hide_identity(self, found: re.Match[str]) -> str:
-        named, identity = found[1] or "", found[2]
-        kind = "GPU-" if identity[:4].upper() in {"GPU-", "MIG-"} else ""
-        return named + (self._texts.get(identity) or f"{kind}{_short_hash(identity)}")
 
     def metric(self, name: str) -> str:
         return self._shared.tell_apart("metric", name, self.text(name))
@@ -265,8 +260,8 @@ class _Pseudonyms:
                     each,
                     id=self.device(each.id),
                     node=each.node and self._shared.hide_host(each.node),
-                    uuid=each.uuid and f"GPU-{_short_hash(each.uuid)}",
-                    serial=_short_hash(each.serial),
+                    uuid=each.uuid and _hide_identity(each.uuid),
+                    serial=each.serial and _hide_identity(each.serial),
                 )
                 for each in run.devices
             ),
@@ -307,16 +302,12 @@ class _Pseudonyms:
             yield key, f"{what} {key}", value, _NAME if hides_all else hidden
 
 
-def _short_hash(identity: str | None) -> str | None:
-    return identity and sha256(identity.encode()).hexdigest()[:_SHOWN]
+def _hide_identity(identity: str) -> str:
+    kind = "GPU-" if identity[:4].upper() in {"GPU-", "MIG-"} else ""
+    return kind + sha256(identity.encode()).hexdigest()[:_SHOWN]
 
 
 def _hide_process(text: str) -> str:
     for shape, instead in _KERNEL if "NVRM: Xid (" in text else ():
         text = shape.sub(instead, text)
     return text
-
-
-def _source_name(source: Source, place: int) -> str:
-    ends = [end for end in PurePath(source.locator).suffixes[-2:] if _ENDS.fullmatch(end)]
-    return f"source-{place}{''.join(ends)}"

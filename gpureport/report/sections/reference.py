@@ -32,7 +32,6 @@ from gpureport.report.runs.over_time import FEW_GPUS
 from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, clock_note, format_gpu_models, format_period
 from gpureport.report.sections.head import recording_doubts
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.display import join
 from gpureport.report.wording.terms import OUTCOME_WORDS
 from gpureport.report.wording.words import group_holders
 
@@ -45,18 +44,18 @@ _NOTE = "A rule that was not assessed has neither passed nor failed; the table s
 
 def doubt_short_runs(runs: Sequence[ReportRun]) -> Iterator[ReportRun]:
     """Yield the runs. Where a run is too short to show that another's finding is absent, its kind is not assessed."""
-    found = [finding for run in runs for finding in run.analysis.findings]
+    found = {finding.kind for run in runs for finding in run.analysis.findings}
     for run in runs:
-        analysis, length = run.analysis, observed_seconds([run.analysis])
-        own = {each.kind for each in (*analysis.findings, *analysis.not_judged)}
-        kinds = {each.kind for each in found if length < SHORTEST_SECONDS} - own
+        own, length, kinds = run.analysis, observed_seconds([run.analysis]), set[str]()
+        if length < SHORTEST_SECONDS:
+            kinds = found - {each.kind for each in own.findings} - {each.kind for each in own.not_judged}
         gaps = {kind: doubts.too_short(kind, length, SHORTEST_SECONDS) for kind in sorted(kinds)}
-        answers = tuple(
+        answers = (
             replace(each, outcome=Outcome.CANNOT_JUDGE, missing=(gaps[each.kind],)) if each.kind in gaps else each
-            for each in analysis.answers
+            for each in own.answers
         )
-        gathered = (*analysis.not_judged, *gaps.values())
-        yield replace(run, analysis=replace(analysis, answers=answers, not_judged=gathered)) if gaps else run
+        own = replace(own, answers=tuple(answers), not_judged=(*own.not_judged, *gaps.values()))
+        yield replace(run, analysis=own)
 
 
 def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgement:
@@ -134,7 +133,7 @@ def _list_reasons(entries: Sequence[NotJudged]) -> Iterator[str]:
         text = terms.humanize(display.clean_sentence(reason.format(*ranges) if ranges else reason))
         about = {terms.kind_title(display.clean(entry.kind)): entry.kind for entry in same}
         whose = ", ".join(about) if {*about.values()} < kinds else ""
-        yield join(whose, display.lower_first(text) if names or whose else text, by=": ")
+        yield display.join(whose, display.lower_first(text) if names or whose else text, by=": ")
 
 
 def _join_places(places: Sequence[tuple[str, str]], runs: Sequence[ReportRun]) -> str:
