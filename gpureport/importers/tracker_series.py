@@ -126,7 +126,7 @@ def build_device_table(
 def measure_times(
     tables: Iterable["pa.Table"], quality: Quality
 ) -> tuple[Quality, float | None, tuple[int, int] | None]:
-    """Return the account with gaps, and the median interval and time span of GPUs (or else hosts)."""
+    """Return the account with gaps, and the median interval and span of GPUs (or else hosts)."""
     clocks = []
     for table in tables:
         clocks.append(clock := Clock(table.column("device")[0].as_py()))
@@ -147,12 +147,11 @@ def build_training_table(
     names: Iterable[str], codes: IntArray, points: Series, *, dated: bool = True, null: bool = True
 ) -> "pa.Table":
     steps, stepped = _read_steps(points.steps)
-    values = (columns.nan_to_null if null else columns.to_arrow)(points.values, pa.float64())
     arrays = [
         columns.to_arrow(points.times, pa.timestamp("us"), np.full(len(codes), dated)),
         columns.to_arrow(steps, pa.int64(), stepped),
         columns.categories(codes, [*names]),
-        values,
+        (columns.nan_to_null if null else columns.to_arrow)(points.values, pa.float64()),
     ]
     return pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA)
 

@@ -120,7 +120,7 @@ class LocalStore(Store):
         return {f"{ARTIFACT_FOLDER}/{each.name}": each for each in logs if root and lies_within(each, root)}
 
     def describe_logs(self, run: RunInfo) -> RunInfo:
-        return run if run.hardware or not self.artifacts(run) else replace(run, hardware="attached logs")
+        return replace(run, hardware=run.hardware or "attached logs" * bool(self.artifacts(run)))
 
 
 _TABLES = {"experiments", "runs", "metrics", "latest_metrics", "params", "tags"}

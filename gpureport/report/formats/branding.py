@@ -73,8 +73,7 @@ def _find_file(section: Section, key: str, suffixes: tuple[str, ...]) -> Path | 
     path = Path(section.file).parent / name
     if path.suffix.lower() not in suffixes:
         what = f"{key} {name!r} has none of the extensions {', '.join(suffixes)}"
-        hint = "convert the file"
-        raise SettingsError(section.at(key), what, hint, code="unknown_file_type")
+        raise SettingsError(section.at(key), what, "convert the file", code="unknown_file_type")
     if not path.is_file():
         raise SettingsError(section.at(key), f"{key} {str(path)!r} not found", "correct the path", code="no_such_file")
     if path.stat().st_size > _LARGEST:

@@ -48,10 +48,8 @@ _DPI = 144.0  # two pixels per point
 
 
 def render(report: Report, brand: Brand = PLAIN, *, full: bool = False) -> bytes:
-    form = Form.SHEET if full else Form.PAPER
-
     def select(blocks: Iterable[Block]) -> object:
-        return _convert_to_json(tuple(select_blocks(blocks, form)))
+        return _convert_to_json(tuple(select_blocks(blocks, Form.SHEET if full else Form.PAPER)))
 
     rest = {
         "full": full,

@@ -65,10 +65,9 @@ def choose_drawn_gpus(run: ReportRun) -> tuple[Device, ...]:
 def describe_choice(run: ReportRun, drawn: Sequence[Device]) -> str:
     if len(drawn) == len(run.run.gpus):
         return ""
-    place = " in each node" if len(group_by_node(run.run.gpus)) > 1 else ""
     return (
         f"{len(drawn)} of {len(run.run.gpus)} GPUs are drawn: up to {_MOST_TROUBLED} with the most serious findings, "
-        f"and the one with median utilisation{place}."
+        f"and the one with median utilisation{' in each node' if len(group_by_node(run.run.gpus)) > 1 else ''}."
     )
 
 

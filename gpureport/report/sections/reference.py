@@ -43,7 +43,7 @@ _NOTE = "A rule that was not assessed has neither passed nor failed; the table s
 
 
 def doubt_short_runs(runs: Sequence[ReportRun]) -> Iterator[ReportRun]:
-    """Yield the runs. Where a run is too short to show that another's finding is absent, its kind is not assessed."""
+    """Count as not assessed what a run is too short to clear, if another run has it."""
     found = {finding.kind for run in runs for finding in run.analysis.findings}
     for run in runs:
         own, length, kinds = run.analysis, observed_seconds([run.analysis]), set[str]()
@@ -119,7 +119,6 @@ def _find_remedy(entry: NotJudged) -> object:
 
 
 def _list_reasons(entries: Sequence[NotJudged]) -> Iterator[str]:
-    kinds = {entry.kind for entry in entries}
     absent = [entry for entry in entries if entry.code == doubts.NOT_RECORDED]
     names = dict.fromkeys(terms.column_title(name) for entry in absent for name in entry.metrics)
     if names:
@@ -132,7 +131,7 @@ def _list_reasons(entries: Sequence[NotJudged]) -> Iterator[str]:
         ranges = [most if least == most else f"{first} to {most}" for first, least, most in named]
         text = terms.humanize(display.clean_sentence(reason.format(*ranges) if ranges else reason))
         about = {terms.kind_title(display.clean(entry.kind)): entry.kind for entry in same}
-        whose = ", ".join(about) if {*about.values()} < kinds else ""
+        whose = ", ".join(about) if {*about.values()} < {entry.kind for entry in entries} else ""
         yield display.join(whose, display.lower_first(text) if names or whose else text, by=": ")
 
 
