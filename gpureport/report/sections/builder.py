@@ -60,8 +60,7 @@ def build(  # noqa: PLR0913 - the inputs of a report
     comparison = compare([build_sampled_run(*each, throughput) for each in runs], goals or NO_GOALS)
     inputs = tuple(report_run.order_by_step(runs, comparison))
     found = tuple(cards.build_cards(inputs))
-    assessed = tuple(reference.doubt_short_runs(inputs))
-    judgement = reference.build_judgement(assessed, asked)
+    judgement = reference.build_judgement(inputs, asked)
     final = [run for run in inputs if run.step == inputs[-1].step]
     findings = Findings(
         judged=judgement.checks - judgement.missing,
@@ -109,7 +108,7 @@ def build(  # noqa: PLR0913 - the inputs of a report
         method=reference.method(inputs, rules, command),
         clocks=gpu_table.build_clock_tables(inputs),
         spending=spending.build_spending(inputs),
-        answers=tuple(reference.build_answers(assessed, found)),
+        answers=tuple(reference.build_answers(inputs, found)),
         checklists=tuple(reference.build_checklists(inputs)),
         policy=reference.build_policy_table(checks),
         actions=next_steps,

@@ -42,8 +42,8 @@ _LOCATOR = 200
 _NOTE = "A rule that was not assessed has neither passed nor failed; the table shows why."
 
 
-def doubt_short_runs(runs: Sequence[ReportRun]) -> Iterator[ReportRun]:
-    """Count as not assessed what a run is too short to clear, if another run has it."""
+def _doubt_short_runs(runs: Sequence[ReportRun]) -> Iterator[ReportRun]:
+    """Count what a run is too short to clear as not assessed, if another has it."""
     found = {finding.kind for run in runs for finding in run.analysis.findings}
     for run in runs:
         own, length, kinds = run.analysis, observed_seconds([run.analysis]), set[str]()
@@ -78,7 +78,7 @@ def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgem
         checks=checks,
         missing=len(missing),
         partly=len(partly),
-        lines=tuple(_list_missing(runs)),
+        lines=tuple(_list_missing([*_doubt_short_runs(runs)])),
         limits=tuple(dict.fromkeys(display.clean_sentence(limit) for run in runs for limit in run.analysis.limits)),
         advice=recording_advice.RECORDS_MISSING if lacking else "",
         command=command,
@@ -144,7 +144,7 @@ def _join_places(places: Sequence[tuple[str, str]], runs: Sequence[ReportRun]) -
 
 
 def build_answers(runs: Sequence[ReportRun], cards: Sequence[FindingCard]) -> Iterator[Answers]:
-    for place, run in enumerate(runs):
+    for place, run in enumerate(_doubt_short_runs(runs)):
         answers, own = run.analysis.answers, [card for card in cards if card.run_index == place]
         groups = len({answer.group for answer in answers})
         lines = [_build_answer(each, run, own, several=groups > 1) for each in answers]
