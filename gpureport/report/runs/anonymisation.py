@@ -48,13 +48,13 @@ _NAMING = re.compile(
     r"|gateway|broker|ur[il])(?:$|[._/-](?:name|list|address)$)",
     re.IGNORECASE,
 )
-"""Matches the names of params whose values are usually hosts."""
+"""Matches names of params that usually hold hosts."""
 _NAMED = re.compile(
     r"(?<![\w.-])(?P<option>--?)?[\w.-]*?(?:hosts?|hostname|nodelist|addr|address|endpoint|server|machine)"
     r"(?:=|(?(option)[ \t]{1,4}|=))[\"']?([A-Za-z][\w.\[\],-]*\w\]?)",
     re.IGNORECASE,
 )
-"""Matches a host in a command line or a list of settings: `--rdzv_endpoint=node3:29500`, `host=node3`.
+"""Matches a host in a command line or settings: `--rdzv_endpoint=node3:29500`, `host=node3`.
 
 After a space, a value is a host only if an option precedes it: `host memory` names no host.
 """
@@ -71,7 +71,7 @@ _NO_NAME = re.compile(r"[-+\d.eE%]*|true|false|none|null|localhost|auto", re.IGN
 _PATH = re.compile(r"(?<![\w<])(?:[A-Za-z]:|~|\.{1,2})?(?:[\\/][^\s\\/:,;\"'<>|]+){2,}[\\/]?")
 _SINGLE_WORD = re.compile(r"[A-Za-z_]+")
 _KERNEL = (
-    # the text before it contains the timestamp and the host
+    # before it are the timestamp and the host
     (re.compile(r"^.*?(?=NVRM: Xid \()", re.DOTALL), ""),
     (re.compile(r"\bpid='?[^\s,']+'?"), "pid=<process>"),
     (re.compile(r"\bname=[^,]*"), "name=<process>"),
@@ -108,7 +108,7 @@ def list_machines(value: str) -> Iterator[str]:
 
 
 def _hide_ipv6(found: re.Match[str]) -> str:
-    """Return `<address>` for an IPv6 address. Keep a bare `::`, which may be an operator in code."""
+    """Return `<address>` for an IPv6 address. Keep `::`, which may be an operator in code."""
     address = found["address"]
     ended = address.rstrip(".")
     # a colon may follow in the sentence
