@@ -248,7 +248,7 @@ def _scale(values: Any, metric: str) -> Any:
 
 def _label(metric: str) -> str:
     unit = BY_NAME[metric].unit
-    return f"{terms.FIGURE_NAMES.get(metric, metric.rpartition('_')[0])}\n{_UNITS.get(unit, (unit,))[0]}"
+    return f"{display.raise_first(terms.column_title(metric))}\n{_UNITS.get(unit, (unit,))[0]}"
 
 
 def build_content(found: Sequence[Analysis] | Comparison, title: str | None = None) -> "Report":

@@ -126,14 +126,14 @@ def build_device_table(
 def measure_times(
     tables: Iterable["pa.Table"], quality: Quality
 ) -> tuple[Quality, float | None, tuple[int, int] | None]:
-    """Return the account with gaps, the median interval of GPUs (or else hosts), and the time span."""
+    """Return the account with gaps, and the median interval and span of GPUs (or else hosts)."""
     clocks = []
     for table in tables:
         clocks.append(clock := Clock(table.column("device")[0].as_py()))
         clock.accept(columns.integers(table.column("timestamp")))
-    gpus = [clock for clock in clocks if not clock.device.endswith(HOST)]
-    rates = sorted(rate for clock in gpus or clocks if (rate := clock.interval) is not None)
-    span = (min(clock.first or 0 for clock in clocks), max(clock.last or 0 for clock in clocks)) if clocks else None
+    own = [clock for clock in clocks if not clock.device.endswith(HOST)] or clocks
+    rates = sorted(rate for clock in own if (rate := clock.interval) is not None)
+    span = (min(clock.first or 0 for clock in own), max(clock.last or 0 for clock in own)) if own else None
     return measure(clocks, quality), rates[len(rates) // 2] if rates else None, span
 
 
@@ -147,12 +147,11 @@ def build_training_table(
     names: Iterable[str], codes: IntArray, points: Series, *, dated: bool = True, null: bool = True
 ) -> "pa.Table":
     steps, stepped = _read_steps(points.steps)
-    values = (columns.nan_to_null if null else columns.to_arrow)(points.values, pa.float64())
     arrays = [
         columns.to_arrow(points.times, pa.timestamp("us"), np.full(len(codes), dated)),
         columns.to_arrow(steps, pa.int64(), stepped),
         columns.categories(codes, [*names]),
-        values,
+        (columns.nan_to_null if null else columns.to_arrow)(points.values, pa.float64()),
     ]
     return pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA)
 

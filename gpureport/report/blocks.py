@@ -80,7 +80,7 @@ def _pictures(report: Report) -> Iterator[Block]:
         forms = Form.FULL if is_chain or has_spans else Form.SCREEN | Form.FULL
         yield Block(forms=forms, part="uses", title="GPU use over time", series=series)
         yield Block(texts=[report.use.caption, report.use.rest])
-    heading = "First → last" if any(tile.change for tile in report.tiles) else "Key figures"
+    heading = "First → last" if report.comparison and any(tile.change for tile in report.tiles) else "Key figures"
     forms = Form.LONG if has_spans and not report.has_target else Form.ALL
     yield Block(forms=forms, part="tiles", title=heading, tiles=report.tiles)
 
@@ -270,10 +270,9 @@ def _list_sections(report: Report) -> Iterator[Block]:
 
 def merge_facts(runs: Sequence[Said]) -> list[Fact]:
     """Return each distinct fact once, naming its runs unless it applies to all of them."""
-    holders = group_holders((fact, label) for label, facts in runs for fact in facts)
     said = group_holders(
         (fact.name, fact.text if len(labels) == len(runs) else f"{list_labels(labels)}: {fact.text}")
-        for fact, labels in holders.items()
+        for fact, labels in group_holders((fact, label) for label, facts in runs for fact in facts).items()
     )
     return [Fact(name=name, text=text) for name, texts in said.items() for text in texts]
 
@@ -326,12 +325,11 @@ def _gpu_time(report: Report) -> Iterator[Block]:
 def _gpus(report: Report) -> Iterator[Block]:
     several = report.several
     apart = [(run.label if several else "", line) for run in report.gpus for line in run.outliers]
-    absent = [] if report.gpus else ["No GPU was recorded."]
     yield Block(
         forms=Form.EVERY_PAGE,
         anchor="gpus",
         title="Per GPU",
-        warnings=[*(join(*each, by=": ") for each in apart), *absent],
+        warnings=[join(*each, by=": ") for each in apart] if report.gpus else ["No GPU was recorded."],
         texts=merge_texts([(run.label, [run.same]) for run in report.gpus if not run.outliers]),
     )
     is_long = (count := sum(len(run.table.rows) for run in report.gpus)) > _MOST_ROWS
@@ -340,8 +338,7 @@ def _gpus(report: Report) -> Iterator[Block]:
         yield Block(forms=forms, title=label if several else "", level=3, table=table)
     if is_long:
         yield Block(forms=Form.PAPER, texts=[f"Use --detail full for the table of {count} rows."])
-    told = {"Reasons for lowered clocks": report.clocks, "Stages": report.stages}
-    for title, tables in told.items():
+    for title, tables in (("Reasons for lowered clocks", report.clocks), ("Stages", report.stages)):
         for label, table in join_tables(tables):
             yield Block(title=title, label=label if several else "", level=3, table=table)
 
@@ -355,17 +352,16 @@ def _not_assessed(judgement: Judgement) -> Iterator[Block]:
         (Cell(text=", ".join(line.kinds), small=line.where), line.reason, line.recording) for line in judgement.lines
     ]
     table = build_table(columns, rows, in_words=columns)
-    forms, command = Form.EVERY_PAGE, judgement.command
-    advice = f"{judgement.advice} If gpureport cannot be installed, run this instead:" if command else judgement.advice
+    instead = " If gpureport cannot be installed, run this instead:" if judgement.command else ""
     yield Block(
-        forms=Form.MARKDOWN | forms,
+        forms=Form.MARKDOWN | Form.EVERY_PAGE,
         anchor="not-assessed",
         title="What could not be checked",
-        texts=[judgement.sentence, advice],
+        texts=[judgement.sentence, judgement.advice + instead],
+        code=list(filter(None, (judgement.command, *judgement.other_commands))),
     )
-    yield Block(forms=forms, code=[command, *judgement.other_commands] if command else ())
-    yield Block(forms=forms, table=table if rows else None)
-    yield Block(forms=forms, facts=[Fact(name="", text=limit) for limit in judgement.limits])
+    limits = [Fact(name="", text=limit) for limit in judgement.limits]
+    yield Block(forms=Form.EVERY_PAGE, table=table if rows else None, facts=limits)
 
 
 def _answers(answers: Sequence[Answers], *, several: bool) -> Block:
@@ -391,7 +387,7 @@ def _checklist(report: Report) -> Iterator[Block]:
         for line in lines:
             if line not in shown:
                 needs = line.recording and f"Needs {line.recording}."
-                facts.append(Fact(name=line.title, text=join(f"{line.state_text}: {line.reason}", needs, by=" ")))
+                facts.append(Fact(name=line.title, text=join(f"{line.state_text}: {line.reason}", needs, by=". ")))
         whose = list_labels(labels[::-1]) if len(report.checklists) > 1 else ""
         if shown:
             yield Block(title=whose, level=4, facts=facts)

@@ -156,8 +156,7 @@ def _explain_class(name: str) -> list[Block]:
         return []
     title = terms.CLASSES[key]
     counted = "as lost" if key in LOST_CLASSES else _SAID["counted"].get(key, "not as lost")
-    findings = ", ".join(kinds_by_gpu_time_class(RULES).get(key, ()))
-    facts = [("Counted", counted), ("Findings", findings)]
+    facts = [("Counted", counted), ("Findings", ", ".join(kinds_by_gpu_time_class(RULES).get(key, ())))]
     meaning = dict(terms.DEFINITIONS)[title]
     return [*_section(f"{key}: {title}", meaning), *_section("Class of GPU time", facts=facts)]
 
@@ -195,7 +194,10 @@ def _metric_facts(metric: Metric, rules: Sequence[Rule]) -> Iterator[tuple[str, 
 
 def _hint(name: str, rules: Sequence[Rule]) -> str:
     asked = name.lower().replace("isation", "ization")
-    known = _list_titles(rules) | _list_names(rules)
+    own = [RECORDING, *kinds_by_name(rules), *(metric.name for metric in METRICS)]
+    own += [metric.recorded_by for metric in METRICS] + list(ATTRIBUTES)
+    known = _list_titles(rules) | {metric.otel: metric.name for metric in METRICS if metric.otel}
+    known |= dict(ALIASES) | {name: name for name in own}
     if asked in known:
         return f"did you mean {known[asked]!r}?"
     written = find_query_field(asked)
@@ -211,13 +213,6 @@ def _hint(name: str, rules: Sequence[Rule]) -> str:
 
 def _list_titles(rules: Sequence[Rule]) -> dict[str, str]:
     return {terms.kind_title(kind).lower(): kind for rule in rules for kind in rule.kinds}
-
-
-def _list_names(rules: Sequence[Rule]) -> dict[str, str]:
-    names = [RECORDING, *kinds_by_name(rules), *(metric.name for metric in METRICS)]
-    names += [metric.recorded_by for metric in METRICS] + list(ATTRIBUTES)
-    others = {metric.otel: metric.name for metric in METRICS if metric.otel}
-    return others | dict(ALIASES) | {name: name for name in names}
 
 
 def _index(rules: Sequence[Rule]) -> Iterator[Block]:

@@ -98,8 +98,7 @@ def encode_times(times: IntArray, unit: int) -> bytes:
     # round before taking differences, so that errors do not accumulate
     ticks = np.rint((times - times[:1]) / unit).astype(np.int64)
     distances: IntArray = np.diff(ticks, prepend=0)
-    longest = max(int(distances.max(initial=0)).bit_length(), 1)
-    left = distances[:, None] >> np.arange(0, longest, 7)
+    left = distances[:, None] >> np.arange(0, max(int(distances.max(initial=0)).bit_length(), 1), 7)
     codes = (left & 127) | (left > 127) << 7  # noqa: PLR2004 - what seven bits hold
     left[:, 0] = 1
     return bytes(codes[left > 0].astype(np.uint8))
@@ -292,10 +291,9 @@ def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
 
 def _describe_device(run: Timeline, device: DeviceSamples, unit: float, bucket: int) -> dict[str, Any]:
     series, started = device.series, run.recording.run.started
-    slow = [] if bucket else series.sampling_rate.slow[::-1]
     paces = [
         (gap.interval, gap_seconds(gap.interval), (gap.start - started) / 1e6 - unit, (gap.end - started) / 1e6 + unit)
-        for gap in slow
+        for gap in ([] if bucket else series.sampling_rate.slow[::-1])
     ]
     interval = bucket or series.interval
     return {

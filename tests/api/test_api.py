@@ -148,8 +148,7 @@ def test_a_comparison_has_frames(chain: gpureport.Comparison) -> None:
     assert any("not recorded" in reason for reason in deltas["reason"])
     assert set(deltas["verdict"]) <= {each.value for each in Verdict}
     assert set(chain.findings_frame()["run"]) == {each.run.name for each in chain.analyses}
-    waiting = chain.gpu_time_frame()["waiting_for_input"].to_dict()
-    assert waiting["1-baseline", "1-baseline", "gpu:0"] > 300
+    assert chain.gpu_time_frame()["waiting_for_input"].to_dict()["1-baseline", "1-baseline", "gpu:0"] > 300
 
 
 def test_runs_are_compared_and_drawn(chain: gpureport.Comparison, hot: gpureport.Analysis) -> None:
@@ -161,8 +160,7 @@ def test_runs_are_compared_and_drawn(chain: gpureport.Comparison, hot: gpureport
     panels = hot.plot(["gpu_power_watts", "gpu_sm_clock_hertz"], devices=["gpu:1", "gpu:2"])
     assert [len(panel.lines) for panel in panels] == [2, 2]
     assert panels[1].dataLim.ymax == pytest.approx(1710)
-    shaded = {str(patch.get_label()) for patch in panels[0].patches}
-    assert {"thermal_throttle", "slow_gpu"} <= shaded
+    assert {"thermal_throttle", "slow_gpu"} <= {str(patch.get_label()) for patch in panels[0].patches}
     plt.close("all")
 
 
@@ -216,10 +214,9 @@ def test_a_report_is_a_text_or_a_file_by_suffix(
     (tmp_path / "gpu.txt").write_text(written_log(90))
     (tmp_path / "link.txt").symlink_to("gpu.txt")
     (recording,) = gpureport.read(tmp_path / "gpu.txt")
-    run = gpureport.analyze(recording)
     for name in ("gpu.txt", "link.txt"):
         with pytest.raises(RenderError, match="this is a source, which must not be overwritten"):
-            gpureport.report(run, tmp_path / name)
+            gpureport.report(gpureport.analyze(recording), tmp_path / name)
     assert (tmp_path / "link.txt").read_text() == written_log(90)
 
 

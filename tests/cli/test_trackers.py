@@ -32,9 +32,10 @@ def test_a_run_is_stored_once_and_read_again_when_it_has_grown(gpureport: Progra
     assert (done.code, done.out.startswith("Stored baseline: ")) == (0, True)
     assert [word in done.err for word in ("2 runs skipped", "on", "bare", "--run")] == [True] * 4
     assert gpureport("ingest", str(source), "--run", "on").err == ""
-    every = gpureport("-v", "ingest", str(source), "--force").out
-    assert "540 points = 538 kept + 0 rejected + 2 " in every
+    assert "540 points = 538 kept + 0 rejected + 2 " in gpureport("-v", "ingest", str(source), "--force").out
     assert gpureport("ingest", str(source)).out.startswith("baseline is already stored: ")
+    hidden = json.loads(gpureport("analyze", str(source), "--anonymise", "--format", "json").out)["runs"][0]["run"]
+    assert (hidden["name"], hidden["sources"][0]["locator"]) == (f"run-{hidden['id'][:8]}", "source-1")
     source.unlink()
     database(source, [Made(id=run_id(1), name="baseline", series=monitored([*_TICKS, _TICKS[-1] + 10_050]))])
     assert gpureport("ingest", str(source)).out.startswith("Stored baseline again: ")
@@ -99,8 +100,7 @@ def test_a_run_of_a_path_needs_no_prefix_and_no_hardware(gpureport: Program, sou
     def text(locator: str) -> str:
         return gpureport("analyze", locator).out.partition("Details: ")[0]
 
-    whole = text(f"mlflow:{source}#baseline")
-    assert text(f"{source}#baseline") == text("mlflow.db#baseline") == whole != ""
+    assert text(f"{source}#baseline") == text("mlflow.db#baseline") == text(f"mlflow:{source}#baseline") != ""
     dumps.write(tmp_path / "export", dumps.run(Schedule(utilization=[[50.0] * 60]), run_id="OPT-1"))
     assert text("export#OPT-1") == text("neptune:export#OPT-1") != ""
     assert gpureport("ingest", f"mlflow:{source}#bare").code == 0
@@ -109,10 +109,9 @@ def test_a_run_of_a_path_needs_no_prefix_and_no_hardware(gpureport: Program, sou
 
 
 def test_runs_without_the_param_of_the_groups_are_left_out(gpureport: Program, tmp_path: Path) -> None:
-    rates = ("", "0.1", "0.2", "")
     runs = [
         replace(RUNS[0], id=run_id(at), name=f"run-{at}", params={"lr": rate} if rate else {}, start=START + at)
-        for at, rate in enumerate(rates)
+        for at, rate in enumerate(("", "0.1", "0.2", ""))
     ]
     source = f"mlflow:{database(tmp_path / 'four.db', runs)}"
     done = gpureport("compare", source, "--by", "param:lr", "--format", "json")

@@ -128,8 +128,7 @@ def test_what_cannot_be_published_stops_all(gpureport: Program, tmp_path: Path) 
     (tmp_path / "beside").mkdir()
     folder(tmp_path / "mlruns", [RUN])
     dumps.write(tmp_path / "data", dumps.run(Schedule(utilization=[[50.0] * 3])))
-    source = database(tmp_path / "beside/mlflow.db", [RUN])
-    publish(gpureport, "--to", f"{source}#baseline")
+    publish(gpureport, "--to", f"{database(tmp_path / 'beside/mlflow.db', [RUN])}#baseline")
     put_artifacts(database(tmp_path / "bucket.db", [RUN]), "s3://bucket/1")
     for words, code in read_table(Path(__file__).with_name("refused.tsv")):
         assert code in {"-", refuse(gpureport, tmp_path, *words.split())}, words

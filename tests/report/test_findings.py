@@ -38,8 +38,7 @@ def test_every_check_has_an_answer_that_leads_to_its_findings() -> None:
 
 def test_a_consequence_stands_beneath_its_root_in_every_format() -> None:
     analysis = analyze(WAITING)
-    page = page_of(analysis)
-    root, gap, *others = page["findings"]
+    root, gap, *others = page_of(analysis)["findings"]
     assert (root["kind"], root["explains"]) == ("cpu_bound", [gap["id"]])
     assert (gap["kind"], gap["root"]) == ("idle_gap", root["id"])
     assert root["steps"]
@@ -113,8 +112,7 @@ ADVISED: dict[str, tuple[tuple[Finding, ...], list[str]]] = {
 @pytest.mark.parametrize("name", ADVISED)
 def test_what_is_advised_first(name: str) -> None:
     findings, kinds = ADVISED[name]
-    found = [kind for kind, _, _ in advised(*findings) if kind]
-    assert found == [kind for kind in kinds if kind]
+    assert [kind for kind, _, _ in advised(*findings) if kind] == [kind for kind in kinds if kind]
 
 
 def test_short_pauses_that_nothing_explains_are_tried_against() -> None:

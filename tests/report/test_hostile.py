@@ -162,10 +162,15 @@ def test_people_paths_boards_and_names_of_files_are_hidden(tmp_path: Path, shown
     notes = "May  5 10:01:40 gpu-node-17 kernel: NVRM: Xid (PCI:0000:01:00): 31, pid=4242, name=annas_job, Ch 8\n"
     log = write_log(tmp_path / "anna" / "gpu.anna-1.csv", notes=notes)
     tags = {"user": "anna", "account": "anna-lab", "node": "gpu-node-17", "job": "4411", "partition": "gpu"}
-    params = {"data": "/scratch/anna/imagenet", "batch": "64", "user": "anna"}
+    params = {"data": "/scratch/anna/imagenet", "batch": "64", "user": "anna", "serial": "True"}
+    # without its prefix, a GPU's uuid is known from the log
+    params |= {"gpu": "GPU-1fd5ee77-0b3c", "bare": "1fd5ee77-0b3c", "board": "16522", "cmd": "x --serial 16522"}
     (run,) = shown(log, *stated("--param", **params), *stated("--tag", **tags), "--step", "of anna on gpu-node-17")
+    gpu = run["devices"][0]
+    assert [run["params"][name] for name in ("gpu", "bare", "board")] == [gpu["uuid"], gpu["uuid"], gpu["serial"]]
+    assert (run["params"]["cmd"], run["params"]["serial"]) == (f"x --serial {gpu['serial']}", "True")
     text = json.dumps(run)
-    secrets = ("anna", "gpu-node-17", "/scratch", "GPU-1fd5ee77", "16522", str(tmp_path))
+    secrets = ("anna", "gpu-node-17", "/scratch", "1fd5ee77", "16522", str(tmp_path))
     assert [secret for secret in secrets if secret in text] == []
     assert (run["params"]["batch"], run["tags"]["job"], run["tags"]["partition"]) == ("64", "4411", "gpu")
     assert run["sources"][0]["locator"] == "source-1.csv"

@@ -46,9 +46,8 @@ def test_no_format_shows_a_machine(gpureport: Program, tmp_path: Path, kind: str
     labels += ["--tag", "where=see clara02 and emil5", "--anonymise"]
     steps = ["--step", "before, on clara01", "--step", "after, on dora9"]
     files = [f"out.{end}" for end in ("html", "md", "json", "pdf", "txt")]
-    outputs = [word for name in files for word in ("-o", name)]
     commands = (
-        ["report", *two, *steps, *labels, *outputs],
+        ["report", *two, *steps, *labels, *(word for name in files for word in ("-o", name))],
         ["analyze", *two, *labels, "--detail", "full"],
         ["analyze", two[0], *labels, "--format", "json"],
         ["compare", *two, *steps, *labels],
@@ -57,8 +56,7 @@ def test_no_format_shows_a_machine(gpureport: Program, tmp_path: Path, kind: str
         ["check", *two, *labels, "--fail-on", "idle <= 5%", "--format", "json"],
     )
     done = [gpureport("-v", *command) for command in commands]
-    wrong = [each.err for each in done if each.code not in {0, 1, 4}]
-    assert wrong == []
+    assert [each.err for each in done if each.code not in {0, 1, 4}] == []
     texts = {path.name: path.read_text() for path in tmp_path.glob("*.*") if path.suffix != ".pdf"}
     texts |= {"pdf": text(tmp_path / "out.pdf")} | {str(number): each.out for number, each in enumerate(done)}
     assert [(name, word) for name, shown in texts.items() for word in _HIDDEN if word in shown] == []

@@ -234,8 +234,6 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
     tables = dict[Device, pa.Table]()
     for node, named in _group_by_node(points).items():
         tables |= _read_node(node, named, info.started, options, account)
-    if selection.require_hardware and not tables:
-        raise SourceError(locator, "no hardware series in this run", _HOW_TO_RECORD, code="no_hardware_series")
     notes = [f"Read from an MLflow {store.kind}{store.version and f' ({store.version})'} with status {info.status}."]
     notes += [*_describe_run(info, account, tables, options)]
     attachments: dict[str, Path] = {}
@@ -265,6 +263,8 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
     for name, path in attachments.items():
         added, logs = tracker_series.attach_log(name, path, tables, lasted, options)
         quality, sources = merge_quality([quality, added]), (*sources, *logs)
+    if selection.require_hardware and not tables:
+        raise SourceError(locator, "no hardware series in this run", _HOW_TO_RECORD, code="no_hardware_series")
     counts = {key: len(one.times) for key, one in points.items()}
     return tracker_series.build_tracked(
         locator,

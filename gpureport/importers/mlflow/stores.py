@@ -8,6 +8,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -118,6 +119,9 @@ class LocalStore(Store):
         logs = (each for each in files if each.name.lower().endswith(LOG_SUFFIXES) and each.is_file())
         return {f"{ARTIFACT_FOLDER}/{each.name}": each for each in logs if root and lies_within(each, root)}
 
+    def describe_logs(self, run: RunInfo) -> RunInfo:
+        return replace(run, hardware=run.hardware or "attached logs" * bool(self.artifacts(run)))
+
 
 _TABLES = {"experiments", "runs", "metrics", "latest_metrics", "params", "tags"}
 _RUNS = """
@@ -163,7 +167,7 @@ class Database(LocalStore):
             rows = connection.execute(_RUNS, {"run": run_id})
             said = [dict(zip([name for name, *_ in rows.description], row, strict=True)) for row in rows]
             found = [read_info(each, str(each["names"] or "").split("\n")) for each in said]
-        return [run for run in found if run.experiment_id in ids]
+        return [self.describe_logs(run) for run in found if run.experiment_id in ids]
 
     def run(self, run_id: str) -> RunInfo | None:
         return next(iter(self.runs(run_id=run_id)), None)
@@ -304,7 +308,7 @@ class Folder(LocalStore):
         name, parent = (_read_text(path / "tags" / f"mlflow.{tag}", self.path) for tag in ("runName", "parentRunId"))
         said |= {"run_id": path.name, "run_name": name or said.get("run_name"), "parent": parent}
         said |= {"experiment_id": path.parent.name, "deleted": path.parents[1].name == ".trash"}
-        return read_info(said, _list_names(path / "metrics"))
+        return self.describe_logs(read_info(said, _list_names(path / "metrics")))
 
     def read(self, run: RunInfo, beginning: str = "") -> Contents:
         def read_all(part: str, start: str = "", most: int = MOST_SETTINGS_BYTES) -> Iterator[tuple[str, str]]:

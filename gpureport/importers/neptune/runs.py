@@ -82,12 +82,6 @@ class Recordings(Store):
         )
 
 
-def _holds(path: Path) -> bool:
-    # hidden folders are searched only if the user names them
-    files = (each for each in _list_files(path, hidden=False) if each.is_file())
-    return any(recognise(each) for each in files for recognise in _FORMS)
-
-
 def _refuse_folder(folder: Path) -> None:
     if (folder / ".neptune").is_dir():
         what = "the folder contains runs recorded by the Neptune client, but no log"
@@ -244,7 +238,10 @@ def _account(runs: Sequence[stored.Stored], found: hardware.Hardware, asked: Sel
 NEPTUNE = Tracker(
     kind="neptune",
     title="Neptune",
-    holds=_holds,
+    # hidden folders are searched only if the user names them
+    holds=lambda path: any(
+        recognise(each) for each in _list_files(path, hidden=False) if each.is_file() for recognise in _FORMS
+    ),
     open=Recordings,
     record=_record,
     refuse_folder=_refuse_folder,

@@ -64,8 +64,7 @@ class HorizontalScale:
         return self.position(self.start + value)
 
     def holds_text(self, text: str, length: float, width: float | None = None) -> bool:
-        points = self.share(self.start + length) * (self.width or width or WIDE)
-        return measure_text(text) + 6 <= points
+        return measure_text(text) + 6 <= self.share(self.start + length) * (self.width or width or WIDE)
 
     def place(self, value: float, drawn: str, attributes: str = "") -> str:
         if self.width is None:

@@ -130,8 +130,8 @@ def _find_ends(chart: IntervalChart) -> tuple[float, float]:
     low, high = min(ends), max([*ends, chart.end or 0.0])
     if chart.form == "bars" or low < high / 2:
         return 0.0, (1.0 if chart.share and chart.form == "bars" else high * (1 + _MARGIN)) or 1.0
-    least = _NARROWEST * (1.0 if chart.share else high)
-    room = max((least - (high - low)) / 2, (high - low) * _MARGIN)
+    least, span = _NARROWEST * (1.0 if chart.share else high), high - low
+    room = max((least - span) / 2, span * _MARGIN)
     low, high = low - room, high + room
     return (low, high) if not chart.share or high <= 1 else (low - (high - 1), 1.0)
 

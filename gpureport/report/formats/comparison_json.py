@@ -38,7 +38,6 @@ def render(comparison: Comparison, by: Sequence[Factor] = ()) -> str:
     focus = select_focus(comparison, study)
     remaining = measure_remaining_loss(focus.label, focus.analyses)
     quality = [change for link in found for change in (*link.quality, *link.quality_since_first)]
-    changes = [change for link in found for change in link.finding_changes]
     return analysis_json.dump(
         {
             "schema": SCHEMA,
@@ -73,7 +72,8 @@ def render(comparison: Comparison, by: Sequence[Factor] = ()) -> str:
                 kind: [
                     list_fields(each, "change unknown")
                     | {"reason": describe_unknown_change(each), "reason_code": each.unknown or ""}
-                    for each in changes
+                    for link in found
+                    for each in link.finding_changes
                     if each.change is kind
                 ]
                 for kind in ChangeKind
@@ -178,16 +178,13 @@ def _study(study: Study) -> Content:
     }
 
 
-def _delta(delta: Delta) -> Content:
-    reason = delta.reason
-    general = describe_reason(reason.of_any_run) if reason and reason.run else ""
-    return {"reason_check": reason.check if reason else "", "general_reason": general}
-
-
 _MADE: Made = {
     AdvisedChange: lambda change: {"title": STEPS[change.name].title},
     BestGroup: lambda best: {"lower_quality": [_describe_quality(change, _LOWER) for change in best.lower_quality]},
-    Delta: _delta,
+    Delta: lambda one: {
+        "reason_check": one.reason.check if one.reason else "",
+        "general_reason": describe_reason(one.reason.of_any_run) if one.reason and one.reason.run else "",
+    },
     QualityChange: lambda change: {"fell": change.fell},
     RemainingLoss: lambda remaining: {"lost_gpu_seconds": dict(remaining.lost_gpu_seconds)},
     StepGain: _gain,

@@ -39,8 +39,7 @@ def render(report: Report) -> str:
 
 
 def write_blocks(blocks: Iterable[Block], version: str, command: str) -> str:
-    full = f" · full report: {_code(command)}" if command else ""
-    last = f"gpureport {_say(version)}{full}\n"
+    last = f"gpureport {_say(version)}{command and f' · full report: {_code(command)}'}\n"
     room = LIMIT - len(f"{_CUT}{last}".encode())
     shown: list[str] = []
     for line in (line for block in select_blocks(blocks, Form.MARKDOWN) for line in _body(block)):

@@ -148,8 +148,7 @@ def _lead(verdict: Verdict, page: Page, most: int | None) -> list[Line]:
     for count in range(len(details), 0, -1):
         hidden = max(doubts - count, 0) + verdict.further_doubts
         counted = f"{display.plural(hidden, 'more doubt')}: see --detail full." if hidden else ""
-        said = join(*details[: min(count, doubts)], counted, *details[doubts:count], by=" ")
-        lines = list(page.wrap(said))
+        lines = list(page.wrap(join(*details[: min(count, doubts)], counted, *details[doubts:count], by=" ")))
         if len(lines) <= (max(most, _MOST["details"]) if count <= doubts else most) or (count == 1 and doubts):
             return lines
     kept = lines[:most]

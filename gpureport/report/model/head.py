@@ -40,8 +40,7 @@ class Tile:
 
     @property
     def figures(self) -> str:
-        before = f"{self.before} → " if self.before else ""
-        return f"{before}{self.value}{self.unit and f' {self.unit}'}"
+        return f"{self.before and f'{self.before} → '}{self.value}{self.unit and f' {self.unit}'}"
 
 
 class VerdictCode(StrEnum):

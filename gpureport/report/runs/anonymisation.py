@@ -15,16 +15,16 @@ from gpureport import columns
 from gpureport.data_quality import ClockStep, LogEvent, LogGap
 from gpureport.importers.labels import expand_node_list, shorten_node
 from gpureport.names import LABEL_TAGS
-from gpureport.recording import Recording, Run, Source
+from gpureport.recording import Recording, Run
 
 ADDRESS = "<address>"
 _WORDS = "|".join(["owner|author|host|hostname|machine|email", *(tag.name for tag in LABEL_TAGS if tag.is_personal)])
 _PERSONAL = re.compile(rf"(?:^|[._/-])(?:{_WORDS})(?:$|[._/-]|name)", re.IGNORECASE)
 _HOME = re.compile(r"[\\/](?:home|Users|users)[\\/]([^\\/\s]+)")
 _DOMAINS = "local|lan|internal|intranet|corp|localdomain|cluster|com|org|net|edu|gov|mil"
-"""Top-level domains that are not file extensions or Python modules."""
+"""Top-level domains that are no file extensions or modules."""
 _COUNTRIES = "eu|de|uk|fr|ch|nl|jp|cn|kr"
-"""Country domains that may be language codes: `bleu.de` is a metric, but `node7.example.de` is a host."""
+"""Country domains that may be language codes: `bleu.de` is a metric, `node7.example.de` a host."""
 _IPV6 = re.compile(
     r"(?<![\w:.])\[?(?P<address>[0-9a-f:.]{2,46}+)(?P<rest>(?:%\w{1,15})?(?:/\d{1,3})?(?:\](?::\d{1,5})?)?)",
     re.IGNORECASE,
@@ -48,23 +48,30 @@ _NAMING = re.compile(
     r"|gateway|broker|ur[il])(?:$|[._/-](?:name|list|address)$)",
     re.IGNORECASE,
 )
-"""Matches the names of params whose values are usually hosts."""
+"""Matches names of params that usually hold hosts."""
 _NAMED = re.compile(
     r"(?<![\w.-])(?P<option>--?)?[\w.-]*?(?:hosts?|hostname|nodelist|addr|address|endpoint|server|machine)"
     r"(?:=|(?(option)[ \t]{1,4}|=))[\"']?([A-Za-z][\w.\[\],-]*\w\]?)",
     re.IGNORECASE,
 )
-"""Matches a host in a command line or a list of settings: `--rdzv_endpoint=node3:29500`, `host=node3`.
+"""Matches a host in a command line or settings: `--rdzv_endpoint=node3:29500`, `host=node3`.
 
 After a space, a value is a host only if an option precedes it: `host memory` names no host.
 """
+_NUMBERED = r"(?<![^\W_])(?:serial|uuid)s?(?:[_ ]?n(?:o|umber))?"
+_IDENTITY = re.compile(
+    rf"({_NUMBERED}[\"']?[=: ]{{1,3}}[\"']?)?"
+    r"((?<![^\W_])(?:GPU|MIG|MIG-GPU)-[0-9a-f]{8}[0-9a-f-]*+|(?(1)(?=[a-z_-]*+\d)[\w-]{5,}+|(?!)))",
+    re.IGNORECASE,
+)
+"""Matches the uuid of a GPU, and a number named `uuid` or `serial`."""
 _PORT = re.compile(r":\d{1,5}$")
 _SCHEME = re.compile(r"^[A-Za-z][\w+.-]*://")
 _NO_NAME = re.compile(r"[-+\d.eE%]*|true|false|none|null|localhost|auto", re.IGNORECASE)
 _PATH = re.compile(r"(?<![\w<])(?:[A-Za-z]:|~|\.{1,2})?(?:[\\/][^\s\\/:,;\"'<>|]+){2,}[\\/]?")
 _SINGLE_WORD = re.compile(r"[A-Za-z_]+")
 _KERNEL = (
-    # the text before it contains the timestamp and the host
+    # before it are the timestamp and the host
     (re.compile(r"^.*?(?=NVRM: Xid \()", re.DOTALL), ""),
     (re.compile(r"\bpid='?[^\s,']+'?"), "pid=<process>"),
     (re.compile(r"\bname=[^,]*"), "name=<process>"),
@@ -93,7 +100,7 @@ def names_machine(key: str, value: str) -> bool:
 
 
 def list_machines(value: str) -> Iterator[str]:
-    """Yield the hosts in a value such as `node[1-2]` or `tcp://a:29500, b.example.org`, without ports and schemes."""
+    """Yield the hosts in `node[1-2]` or `tcp://a:29500, b.example.org`, without ports and schemes."""
     for part in expand_node_list(value):
         host = _PORT.sub("", _SCHEME.sub("", part).partition("/")[0])
         if _NO_NAME.fullmatch(host) is None:
@@ -101,7 +108,7 @@ def list_machines(value: str) -> Iterator[str]:
 
 
 def _hide_ipv6(found: re.Match[str]) -> str:
-    """Return `<address>` for an IPv6 address. Keep a bare `::`, which may be an operator in code."""
+    """Return `<address>` for an IPv6 address. Keep `::`, which may be an operator in code."""
     address = found["address"]
     ended = address.rstrip(".")
     # a colon may follow in the sentence
@@ -124,6 +131,8 @@ class _SharedNames:
         self.taken: set[tuple[str, str]] = set()
         self.texts: dict[str, str] = {}
         for run in runs:
+            known = (text for gpu in run.gpus for text in (gpu.uuid, gpu.serial) if text)
+            self.texts |= {each.removeprefix("GPU-"): _hide_id(each) for each in known if len(each) > _SHORTEST}
             named = (*(device.node for device in run.devices), *(stage.node for stage in run.stages))
             nodes = [node for node in dict.fromkeys(named) if node]
             machines = [*nodes]
@@ -144,7 +153,7 @@ class _SharedNames:
                     self.texts.setdefault(name, _NAME)
 
     def hide_host(self, host: str) -> str:
-        """Return `host-1`, `host-2`, and so on. A name without a domain means the first host with that name."""
+        """Return `host-1`, `host-2`, and so on. A name without a domain means the first such host."""
         name, short = host.lower(), shorten_node(host)
         if name not in self._numbers:
             namesakes = self._namesakes.setdefault(short, [])
@@ -155,7 +164,7 @@ class _SharedNames:
         return f"host-{self._numbers[name]}"
 
     def tell_apart(self, what: str, text: str, hidden: str) -> str:
-        """Return the hidden form of a text, numbered if another text of the same kind already has that form."""
+        """Return the hidden form of a text, numbered if another text of its kind has that form."""
         if text != hidden and (what, text) not in self._shown:
             numbered = chain([hidden], (f"{hidden} {number}" for number in count(2)))
             # each iterator continues where it last stopped
@@ -194,22 +203,27 @@ def _rename(table: pa.Table, name: str, rename: Callable[[str], str]) -> pa.Tabl
 class _Pseudonyms:
     def __init__(self, run: Run, shared: _SharedNames) -> None:
         self._shared = shared
-        self._sources = {each.locator: _source_name(each, place) for place, each in enumerate(run.sources, 1)}
-        files = {PurePath(locator).name: name for locator, name in self._sources.items() if "#" not in locator}
-        self._texts = {**shared.texts, **files, **self._sources}
-        paths = [PurePath(source.locator) for source in run.sources]
-        last = PurePath(run.name).parts[-1:]
-        if not paths or any(last in {(path.stem,), (path.name,), (path.parent.name,)} for path in paths):
-            # the run is named after its file or folder
+        paths = [PurePath(each.locator) for each in run.sources]
+        ends = (filter(_ENDS.fullmatch, path.suffixes[-2:]) for path in paths)
+        hidden = [f"source-{place}{''.join(end)}" for place, end in enumerate(ends, 1)]
+        self._sources = {each.locator: name for each, name in zip(run.sources, hidden, strict=True)}
+        files = {path.name: name for path, name in zip(paths, hidden, strict=True)}
+        ids = {place.rpartition("#")[2]: name for place, name in self._sources.items()}
+        self._texts = {**shared.texts, **files, **ids, **self._sources}
+        last = PurePath(run.name).name
+        if not paths or any("#" in path.name or last in (path.stem, path.name, path.parent.name) for path in paths):
+            # its file, folder or tracker named the run
             self._texts[run.name] = f"run-{run.id[:_SHOWN]}"
         names = "|".join(map(re.escape, sorted(filter(None, self._texts), key=len, reverse=True))) or r"(?!)"
         self._any = re.compile(rf"(?<![\w{_MARK}])(?:{names})(?!\w)")
 
     def text(self, text: str) -> str:
-        # mark pseudonyms, because they may be names of other hosts
+        # mark pseudonyms, as other hosts may have these names
         text = hide_addresses(text, lambda host: f"<{_MARK}{self._shared.hide_host(host)}>")
         text = _PATH.sub("<path>", text)
-        text = self._any.sub(lambda found: self._texts[found.group()], text)
+        known = self._texts
+        text = _IDENTITY.sub(lambda one: (one[1] or "") + (known.get(one[2]) or _hide_id(one[2])), text)
+        text = self._any.sub(lambda found: known[found.group()], text)
         return _MARKED.sub(r"\1", text)
 
     def metric(self, name: str) -> str:
@@ -245,8 +259,8 @@ class _Pseudonyms:
                     each,
                     id=self.device(each.id),
                     node=each.node and self._shared.hide_host(each.node),
-                    uuid=each.uuid and f"GPU-{_short_hash(each.uuid)}",
-                    serial=_short_hash(each.serial),
+                    uuid=each.uuid and _hide_id(each.uuid),
+                    serial=each.serial and _hide_id(each.serial),
                 )
                 for each in run.devices
             ),
@@ -271,7 +285,7 @@ class _Pseudonyms:
 
     def _pairs(self, what: str, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         for key, named, value, hidden in self._hide_values(what, pairs):
-            # a key of one word is a setting, even if a person has the same name
+            # a key of one word is a setting, even if a person has its name
             shown = key if _SINGLE_WORD.fullmatch(key) else self.text(key)
             machines = (
                 dict.fromkeys(map(self._shared.hide_host, list_machines(value))) if names_machine(key, value) else ()
@@ -281,21 +295,18 @@ class _Pseudonyms:
     def _hide_values(self, what: str, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, str, str]]:
         for key, value in pairs:
             hides_all = _PERSONAL.search(key) or names_machine(key, value)
-            yield key, f"{what} {key}", value, _NAME if hides_all else self.text(value)
+            before = "uuid=" * bool(re.search(rf"{_NUMBERED}(?![^\W_])", key, re.IGNORECASE))
+            parts = value.split(", ") if before else [value]
+            hidden = ", ".join(self.text(before + part).removeprefix(before) for part in parts)
+            yield key, f"{what} {key}", value, _NAME if hides_all else hidden
 
 
-def _short_hash(identity: str | None) -> str | None:
-    return identity and sha256(identity.encode()).hexdigest()[:_SHOWN]
+def _hide_id(text: str) -> str:
+    kind = "GPU-" if text[:4].upper() in {"GPU-", "MIG-"} else ""
+    return kind + sha256(text.encode()).hexdigest()[:_SHOWN]
 
 
 def _hide_process(text: str) -> str:
     for shape, instead in _KERNEL if "NVRM: Xid (" in text else ():
         text = shape.sub(instead, text)
     return text
-
-
-def _source_name(source: Source, place: int) -> str:
-    if "#" in source.locator:
-        return f"{source.kind}:store#{source.locator.rpartition('#')[2]}"
-    ends = [end for end in PurePath(source.locator).suffixes[-2:] if _ENDS.fullmatch(end)]
-    return f"source-{place}{''.join(ends)}"

@@ -65,10 +65,9 @@ def choose_drawn_gpus(run: ReportRun) -> tuple[Device, ...]:
 def describe_choice(run: ReportRun, drawn: Sequence[Device]) -> str:
     if len(drawn) == len(run.run.gpus):
         return ""
-    place = " in each node" if len(group_by_node(run.run.gpus)) > 1 else ""
     return (
         f"{len(drawn)} of {len(run.run.gpus)} GPUs are drawn: up to {_MOST_TROUBLED} with the most serious findings, "
-        f"and the one with median utilisation{place}."
+        f"and the one with median utilisation{' in each node' if len(group_by_node(run.run.gpus)) > 1 else ''}."
     )
 
 
@@ -211,7 +210,7 @@ def build_timelines(
         yield pictures.Timeline(
             label=run.label,
             caption=display.join(said, describe_choice(run, drawn), by=" "),
-            column="" if is_moment or not every else f"each column is the mean over {display.duration(edges[1])}",
+            column="" if is_moment or not every else f"Each column is the mean over {display.duration(edges[1])}.",
             seconds=run.seconds,
             axis_seconds=axis,
             bucket_seconds=float(edges[1]),

@@ -9,6 +9,7 @@ from gpureport import __version__, recording_advice
 from gpureport.analysis import doubts, phrases
 from gpureport.analysis.advice.checklist import ITEMS
 from gpureport.analysis.rulebook import Rule
+from gpureport.comparison.figures import SHORTEST_SECONDS, observed_seconds
 from gpureport.data_quality import AbsentCells, Quality
 from gpureport.findings import Answer, Check, CheckOutcome, NotJudged, Outcome, Practice
 from gpureport.metrics import BY_NAME
@@ -41,6 +42,22 @@ _LOCATOR = 200
 _NOTE = "A rule that was not assessed has neither passed nor failed; the table shows why."
 
 
+def _doubt_short_runs(runs: Sequence[ReportRun]) -> Iterator[ReportRun]:
+    """Count what a run is too short to clear as not assessed, if another has it."""
+    found = {finding.kind for run in runs for finding in run.analysis.findings}
+    for run in runs:
+        own, length, kinds = run.analysis, observed_seconds([run.analysis]), set[str]()
+        if length < SHORTEST_SECONDS:
+            kinds = found - {each.kind for each in own.findings} - {each.kind for each in own.not_judged}
+        gaps = {kind: doubts.too_short(kind, length, SHORTEST_SECONDS) for kind in sorted(kinds)}
+        answers = (
+            replace(each, outcome=Outcome.CANNOT_JUDGE, missing=(gaps[each.kind],)) if each.kind in gaps else each
+            for each in own.answers
+        )
+        own = replace(own, answers=tuple(answers), not_judged=(*own.not_judged, *gaps.values()))
+        yield replace(run, analysis=own)
+
+
 def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgement:
     """Count the checks. One is missing if no run of at least one step could assess it."""
     steps = group_holders((run.step, {entry.kind for entry in run.analysis.not_judged}) for run in runs)
@@ -61,7 +78,7 @@ def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgem
         checks=checks,
         missing=len(missing),
         partly=len(partly),
-        lines=tuple(_list_missing(runs)),
+        lines=tuple(_list_missing([*_doubt_short_runs(runs)])),
         limits=tuple(dict.fromkeys(display.clean_sentence(limit) for run in runs for limit in run.analysis.limits)),
         advice=recording_advice.RECORDS_MISSING if lacking else "",
         command=command,
@@ -106,14 +123,16 @@ def _list_reasons(entries: Sequence[NotJudged]) -> Iterator[str]:
     names = dict.fromkeys(terms.column_title(name) for entry in absent for name in entry.metrics)
     if names:
         yield f"Not recorded: {display.join_words(list(names))}"
-    others = group_holders((each.template or each.reason, each.amounts) for each in entries if each not in absent)
-    for reason, amounts in others.items():
-        ends = [(min(each)[1], max(each)[1]) for each in zip(*amounts, strict=True)]
+    others = group_holders((each.template or each.reason, each) for each in entries if each not in absent)
+    for reason, same in others.items():
+        ends = [(min(each)[1], max(each)[1]) for each in zip(*(entry.amounts for entry in same), strict=True)]
         # name the unit once
         named = [(least.split()[0] if most.endswith("samples") else least, least, most) for least, most in ends]
         ranges = [most if least == most else f"{first} to {most}" for first, least, most in named]
         text = terms.humanize(display.clean_sentence(reason.format(*ranges) if ranges else reason))
-        yield display.lower_first(text) if names else text
+        about = {terms.kind_title(display.clean(entry.kind)): entry.kind for entry in same}
+        whose = ", ".join(about) if {*about.values()} < {entry.kind for entry in entries} else ""
+        yield display.join(whose, display.lower_first(text) if names or whose else text, by=": ")
 
 
 def _join_places(places: Sequence[tuple[str, str]], runs: Sequence[ReportRun]) -> str:
@@ -125,7 +144,7 @@ def _join_places(places: Sequence[tuple[str, str]], runs: Sequence[ReportRun]) -
 
 
 def build_answers(runs: Sequence[ReportRun], cards: Sequence[FindingCard]) -> Iterator[Answers]:
-    for place, run in enumerate(runs):
+    for place, run in enumerate(_doubt_short_runs(runs)):
         answers, own = run.analysis.answers, [card for card in cards if card.run_index == place]
         groups = len({answer.group for answer in answers})
         lines = [_build_answer(each, run, own, several=groups > 1) for each in answers]

@@ -211,10 +211,15 @@ def test_a_file_that_covers_little_or_is_no_log_is_noted_and_not_used(tmp_path: 
 def test_what_only_an_attached_log_knows_is_read(tmp_path: Path) -> None:
     moments = (datetime.fromtimestamp(START / 1e3 + second, UTC) for second in range(LASTS))
     rows = (f"{each:%Y/%m/%d %H:%M:%S}.{each.microsecond // 1000:03d},40,100\n" for each in moments)
-    recording = reading(store(tmp_path, {"host.csv": "timestamp,cpu_percent,cpu_max_core_percent\n" + "".join(rows)}))
+    text = "timestamp,cpu_percent,cpu_max_core_percent\n" + "".join(rows)
+    recording = reading(store(tmp_path, {"host.csv": text}))
     assert column(recording, "host", "cpu_busiest_core_ratio") == [1.0] * LASTS
     recording = reading(store(tmp_path / "gpus", {"gpu.csv": log(gpus=2)}, names=(MACHINE,)))
     assert [device.id for device in recording.run.devices] == ["gpu:0", "gpu:1", "host"]
+    # attached logs alone select a run, which lasts as long as its GPUs were recorded
+    both = {"gpu.csv": log(over=range(5, LASTS - 7)), "host.csv": text}
+    run = read(f"mlflow:{store(tmp_path / 'both', both, names=())}").run  # type: ignore[arg-type]
+    assert (run.started, run.ended) == (BEGAN + 5_000_000, BEGAN + (LASTS - 8) * 1_000_000)
     # Nobody can say which node's gpu:0 it speaks of.
     recording = reading(store(tmp_path / "nodes", {"gpu.csv": log()}, names=(f"a/{GPU}", f"a/{MACHINE}")))
     assert [device.id for device in recording.run.devices] == ["a/gpu:0", "a/host"]

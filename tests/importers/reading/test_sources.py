@@ -337,8 +337,7 @@ def test_nodes_and_steps_that_are_named_stay_apart(tmp_path: Path, gpureport: Pr
 def test_a_companion_named_as_host_log(tmp_path: Path) -> None:
     logs = {"gpu": query(range(60)), "copies": dmon(range(60)), "late": dmon(range(600, 700))}
     gpu, copies, late = write(tmp_path, ".log", **logs)
-    joined = read(gpu, host=copies)
-    assert joined.run.id == read(copies, host=gpu).run.id != read(gpu).run.id
+    assert read(gpu, host=copies).run.id == read(copies, host=gpu).run.id != read(gpu).run.id
     with pytest.raises(SourceError) as refused:
         gpureport.read(gpu, host=late)
     assert refused.value.where == str(late)

@@ -210,11 +210,10 @@ def _build_clock_table(run: ReportRun, shown: Sequence[ClockEventTotal]) -> Tabl
     known = [any(cell.text not in _ABSENT for cell in column) for column in zip(*cells, strict=True)]
     names = [f"{entry.reason.replace('_', ' ')}, {run.device(entry.device)}" for entry in ordered]
     rows: list[list[Cell | str]] = [[name, *compress(row, known)] for name, row in zip(names, cells, strict=True)]
-    more = f"{display.plural(left, 'more row')} in the JSON." if left > 0 else ""
     return build_table(
         ("Reason", *compress(_CLOCK_COLUMNS, known)),
         rows,
         _CLOCK_NOTE,
-        more,
+        f"{display.plural(left, 'more row')} in the JSON." if left > 0 else "",
         in_words=("Kind",),
     )

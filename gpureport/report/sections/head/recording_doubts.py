@@ -32,11 +32,10 @@ _MOST_NAMES = 120  # Length of a list of names above which only the first is giv
 
 def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
     runs = [run for step in comparison.steps for run in step.runs]
-    recorded = [run.analysis.run for run in runs]
     told = (
         _describe_drift(comparison),
         _describe_other_use(comparison),
-        _describe_unfinished(recorded),
+        _describe_unfinished([run.analysis.run for run in runs]),
         _describe_few_samples(runs),
         *_list_doubts_on_runs(runs),
         describe_data_waits(runs),

@@ -125,8 +125,7 @@ class Figures:
 
     def list_pair(self, sides: tuple[Step, Step], deltas: Sequence[Delta]) -> list[tuple[FigureFormat, Delta]]:
         found = {delta.metric: delta for delta in deltas}
-        has_work = any(side.work_unit for side in sides)
-        left_out = {ENERGY} if has_work else set(_OF_WORK)
+        left_out = {ENERGY} if any(side.work_unit for side in sides) else set(_OF_WORK)
         if all(side.training_source is None for side in sides):
             left_out.add(TRAINING_RATE)
         one, whole = found[PER_WORK], found[GPU_SECONDS]

@@ -243,10 +243,9 @@ def list_across(comparison: Comparison, study: Study | None) -> Iterator[Fact]:
     if times:
         said = "; ".join(f"{display.clean(each.step)}: {_describe_time(each, figures.currency)}" for each in times)
         yield Fact(name=f"Time to {name_metric(times[0].name)}={times[0].target:g}", text=f"{said}.")
-    focus = select_focus(comparison, study).label
     for each in across_findings(steps):
         kind, labels, text = each.finding.kind, each.steps, display.clean_sentence(each.finding.summary)
-        if kind != "gpu_kinds" or labels == (focus,):
+        if kind != "gpu_kinds" or labels == (select_focus(comparison, study).label,):
             # a finding about the batch size applies to all steps
             whose = "" if kind == "batch_size" else display.join_words([display.clean(label) for label in labels])
             yield Fact(name=_ACROSS[kind], text=display.join(whose, text, by=": "))
