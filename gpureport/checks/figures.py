@@ -38,6 +38,8 @@ from gpureport.recording_advice import choose_recording
 from gpureport.report.runs.report_run import device_name
 from gpureport.report.wording import display
 
+_TOTALS = {"duration", "cost", "idle_cost", "carbon", "gpu_seconds", "energy_joules"}
+_UNKNOWN_WORK = {"unknown_work", "unknown_work_or_price"}
 NO_TARGET = Why("no_target", "no target was given: use --target NAME=VALUE, or set target under [training]")
 _NO_PRICE = Why("no_price", "the price of a GPU-hour is not known: use --gpu-hour-price or [prices]")
 _COSTS = {
@@ -118,6 +120,13 @@ class CheckedRun:
     confidence: Confidence = Confidence.MEDIUM
     acknowledged: Collection[Finding] = ()
     only: Collection[str] | None = None
+
+
+def doubt_failed_job(limit: Limit, run: CheckedRun, seen: Observed) -> Observed:
+    """Return the figure with a doubt if it depends on how much of its work a failed job did."""
+    code, is_unknown = run.sampled.exit_code, seen.doubt.code in _UNKNOWN_WORK and not run.sampled.info.work
+    is_doubtful = code and (limit.name in _TOTALS or is_unknown)
+    return replace(seen, doubt=Why("job_failed", f"the job failed (exit {code})")) if is_doubtful else seen
 
 
 def explain_currency(currency: str, limit: Limit) -> Why:
