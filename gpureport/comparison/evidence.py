@@ -184,7 +184,7 @@ def _find_short_run(
 
 def _gather_figures(base: Step, step: Step, figure: Figure) -> Evidence:
     is_work, runs = figure.role is FigureRole.WORK, (*base.runs, *step.runs)
-    if obstacle := _find_obstacle(base, step, figure):
+    if figure.role is not FigureRole.PEAK and (obstacle := _find_obstacle(base, step, figure)):
         return compare_whole_recordings(base, step, figure, obstacle)
     before, after = sides = [[value for value in side.read(figure) if value is not None] for side in (base, step)]
     if len(before) + len(after) < len(runs):
@@ -200,8 +200,6 @@ def _gather_figures(base: Step, step: Step, figure: Figure) -> Evidence:
 
 
 def _find_obstacle(base: Step, step: Step, figure: Figure) -> Reason | ReasonKind | None:
-    if figure.role not in {FigureRole.TOTAL, FigureRole.WORK}:
-        return None
     runs = (*base.runs, *step.runs)
     works = [run.info.work for run in runs]
     for run in runs:

@@ -57,17 +57,19 @@ def _hidden(hidden: int, what: str) -> tuple[str, ...]:
 def _tabulate(entries: Sequence[Facts], heads: Sequence[Cell], title: str, amounts: words.Amounts) -> Table:
     has_runs, priced = "is_lower_bound" not in entries[0], amounts.is_priced
     columns = [title, *["Cost lost"] * priced, f"Lost, {amounts.unit}", "Share lost", f"In all, {amounts.unit}"]
-    columns += [*["Runs"] * has_runs, "Largest loss"]
+    is_partial = any(each["use"]["unknown_gpu_seconds"] for each in entries)
+    columns += [*[f"No data, {amounts.unit}"] * is_partial, *["Runs"] * has_runs, "Largest loss"]
     rows: list[list[Cell | str]] = []
     for head, each in zip(heads, entries, strict=True):
         use, largest = each["use"], each["largest_loss"]
         share = words.format_lost_share(use, is_lower_bound=each.get("is_lower_bound", False))
         is_known = share != display.NOT_RECORDED
-        cost = amounts.format_money(use["lost_cost"] if use["lost_gpu_seconds"] else 0.0)
+        cost = amounts.format_money(use["lost_cost"] if use["lost_gpu_seconds"] or not is_known else 0.0)
         lost = amounts.format_time(use["lost_gpu_seconds"]) if is_known else share
         most = (terms.class_title(largest["name"]) if largest else "nothing lost") if is_known else share
-        whole, runs = amounts.format_time(use["gpu_seconds"]), display.integer(use["runs"])
-        rows.append([head, *[cost] * priced, lost, share, whole, *[runs] * has_runs, most])
+        whole, unseen = (amounts.format_time(use[name]) for name in ("gpu_seconds", "unknown_gpu_seconds"))
+        runs = [display.integer(use["runs"])] * has_runs
+        rows.append([head, *[cost] * priced, lost, share, whole, *[unseen] * is_partial, *runs, most])
     return build_table(columns, rows, in_words=["Largest loss"])
 
 

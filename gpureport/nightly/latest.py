@@ -125,7 +125,8 @@ def list_followed_groups(nights: Sequence[NightlyRecord], latest: LatestNight) -
 def describe_headline(night: LatestNight) -> str:
     if not night.date:
         return "No night has been recorded yet."
-    return f"{format_day(night.date)}: {_describe_most_important(night)}"
+    failed = [f"{night.name(run.group, '{}: ')}{run.failure}." for run in night.failed_runs]
+    return f"{format_day(night.date)}: {failed[0] if failed else _describe_most_important(night)}"
 
 
 def _describe_most_important(night: LatestNight) -> str:
@@ -133,8 +134,6 @@ def _describe_most_important(night: LatestNight) -> str:
         sources = list(dict.fromkeys(format_label(run.name or run.source) for run in night.missing_runs))
         named = sources if len(sources) <= _NAMED else [*sources[:_NAMED], "others"]
         return f"no data from {display.join_words(named)}."
-    if failures := [f"{night.name(run.group, '{}: ')}{run.failure}." for run in night.failed_runs]:
-        return failures[0]
     # a change is more informative than its failed rule
     checks = [check for record in night.records for check in record.checks if check.origin != ORIGIN]
     if failed := len(select_checks(checks, CheckOutcome.BROKEN)):
