@@ -67,9 +67,9 @@ def compare_with_baseline(
     comparison = compare([run.in_step(_BASELINE) for run in others] + [run.in_step(_CHECKED) for run in step], goals)
     base, last = comparison.steps
     found, quality = compare_findings(base, last), compare_quality(base, last, goals)
-    left_out = Why("baseline_run_checked", "this run is itself in the baseline, and is left out of it")
-    is_among = len(others) < len(baseline)
-    return BaselineComparison(base, last, comparison.deltas, found, quality, left_out if is_among else NO_REASON)
+    own = Why("baseline_run_checked", "this run is itself in the baseline, and is left out of it")
+    left_out = own if len(others) < len(baseline) else NO_REASON
+    return BaselineComparison(base, last, comparison.deltas, found, quality, left_out)
 
 
 def observe_change(limit: Limit, found: BaselineComparison) -> Observed:

@@ -164,7 +164,7 @@ def _observe_one(limit: Limit, analysis: Analysis, device: Device) -> Observed:
         return not_observed("not_recorded", f"{limit.name} of {name} was not recorded{hint}")
     # for a host, the whole run counts
     jobs = (gpu.job_seconds for gpu in analysis.gpu_time if gpu.device == device.id)
-    held_for = next(jobs, _measure_length(analysis))
+    held_for = next(jobs, (analysis.run.ended - analysis.run.started) / 1e6)
     where = f" on {name}" if len(analysis.run.devices) > 1 else ""
     return measured(limit, value, where, _explain_low_coverage(seconds, held_for, name))
 
@@ -238,14 +238,10 @@ def observe_run(limit: Limit, run: CheckedRun) -> Observed:
     if name == "not_judged":
         kinds = len({entry.kind for entry in analysis.not_judged})
         return Observed(value=float(kinds), text=display.plural(kinds, "kind"))
-    value = _measure_length(analysis) if name == "duration" else analysis.coverage_ratio
+    value = run.sampled.lasted if name == "duration" else analysis.coverage_ratio
     if value is None:
         return not_observed("no_length", f"the {name} of a log without timestamps, or with one sample, is not known")
     return measured(limit, value)
-
-
-def _measure_length(analysis: Analysis) -> float:
-    return (analysis.run.ended - analysis.run.started) / 1e6
 
 
 def _observe_cost(limit: Limit, analysis: Analysis) -> Observed:

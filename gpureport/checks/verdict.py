@@ -93,10 +93,10 @@ def build_missing_check(source: str, reason: str, code: str = "") -> Check:
 
 
 def build_unused_baseline_check(baseline: str, missing: Why) -> Check:
-    text = "no rule needs the baseline; add one, such as --fail-on 'no new warning'"
-    why, limit = missing or Why("baseline_not_used", text), f"comparison with {baseline}"
-    outcome = CheckOutcome.NOT_APPLIED
-    return Check(limit=limit, run="", outcome=outcome, reason=why.text, reason_code=why.code)
+    reason = "no rule needs the baseline; add one, such as --fail-on 'no new warning'"
+    limit, outcome = f"comparison with {baseline}", CheckOutcome.NOT_APPLIED
+    unused = Check(limit=limit, run="", outcome=outcome, reason=reason, reason_code="baseline_not_used")
+    return replace(unused, reason=missing.text, reason_code=missing.code) if missing else unused
 
 
 def sort_by_gravity(checks: Sequence[Check]) -> list[Check]:

@@ -59,10 +59,6 @@ class Reason:
     least: float = 0.0  # The seconds, samples or batches that the run needs; for drift, the ratio of clock rates.
     check: str = ""  # The check that failed.
 
-    @property
-    def of_any_run(self) -> "Reason":
-        return replace(self, run="", amount=0.0) if self.run else self
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WholeRecordingFigure:

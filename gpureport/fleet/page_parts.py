@@ -251,7 +251,9 @@ def _list_left_out(report: Facts, amounts: words.Amounts) -> Iterator[PagePart]:
     failed, without, overlaps = (report[name] for name in ("failed", "without_gpu", "overlaps"))
     if failed:
         errors = (display.shorten(display.clean_sentence(each["error"]), _ERROR) for each in failed[:_MOST_ROWS])
-        rows = zip((_name_run(each["run"]) for each in failed), errors, strict=False)
+        named = ([words.shorten_name(each["run"][key]) for key in ("name", "id")] for each in failed)
+        heads = (Cell(text=name or own, small=own if name != own else "") for name, own in named)
+        rows = zip(heads, errors, strict=False)
         yield PagePart(
             id="failed",
             title="Failed runs",
@@ -306,11 +308,6 @@ def _list_left_out(report: Facts, amounts: words.Amounts) -> Iterator[PagePart]:
             table=build_table(("Check", "Share of time", amounts.unit, "Runs"), figures),
             notes=("The report on a run shows what to record for each check.",),
         )
-
-
-def _name_run(run: Facts) -> Cell:
-    name, id_ = words.shorten_name(run["name"]), words.shorten_name(run["id"])
-    return Cell(text=name or id_, small=id_ if name != id_ else "")
 
 
 def _list_method(report: Facts, command: str) -> Iterator[Fact]:

@@ -62,11 +62,6 @@ def choose_amounts(report: Facts) -> Amounts:
     return Amounts(unit=unit, long_unit=long_unit, size=size, currency=currency, is_priced=is_priced)
 
 
-def explain_unused_rates(report: Facts) -> str:
-    models = [display.clean(model) for model in report["prices"]["unused_rates"]]
-    return f"No GPU is called {display.join_first(models, _MODELS)}, so that rate was not used." if models else ""
-
-
 def explain_prices(report: Facts, amounts: Amounts) -> str:
     if unpriced := report["prices"]["unpriced_models"]:
         models = display.join_words([display.clean(model) for model in unpriced[:_MODELS]])

@@ -1,12 +1,13 @@
 """JSON output of `gpureport compare` (schema `gpureport.comparison/1`). Keys may be added, but not renamed."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import fsum
 
 from gpureport.analysis.advice.choose import STEPS
 from gpureport.analysis.results import Analysis
-from gpureport.comparison.across import memory_fits
-from gpureport.comparison.chain import Comparison, pair_steps, summarize_steps
+from gpureport.comparison.across import fit_memory
+from gpureport.comparison.chain import Comparison, pair_steps, summarize_step
 from gpureport.comparison.changes import ChangeKind, RemainingLoss, measure_remaining_loss, summarize_by_kind
 from gpureport.comparison.evidence import WholeRecordingFigure
 from gpureport.comparison.factors import Factor
@@ -80,12 +81,12 @@ def render(comparison: Comparison, by: Sequence[Factor] = ()) -> str:
             },
             "groups": [
                 list_fields(group, "too_short_run") | {"brief": group.too_short_run}
-                for group in summarize_steps(comparison.steps)
+                for group in map(summarize_step, comparison.steps)
             ],
             "study": study and _study(study),
             "memory_fits": [
                 list_fields(fit) | {"smallest": fit.smallest and fit.smallest.model}
-                for fit in memory_fits(comparison.steps)
+                for fit in map(fit_memory, comparison.steps)
             ],
             "remaining": remaining,
             "gains": build_gains(comparison, found),
@@ -180,7 +181,7 @@ def _study(study: Study) -> Content:
 
 def _delta(delta: Delta) -> Content:
     reason = delta.reason
-    general = describe_reason(reason.of_any_run) if reason and reason.run else ""
+    general = describe_reason(replace(reason, run="", amount=0.0)) if reason and reason.run else ""
     return {"reason_check": reason.check if reason else "", "general_reason": general}
 
 

@@ -185,7 +185,7 @@ def replace_missing_characters(text: str, fonts: Iterable[Path]) -> str:
 
 def _find_missing(text: str, fonts: Iterable[Path]) -> list[int]:
     wanted = {ord(char) for char in set(text)} - _NEVER_DRAWN
-    return sorted(wanted.difference(*(_list_characters(path) for path in fonts)))
+    return sorted(wanted.difference(*(_open_font(path).get_charmap() for path in fonts)))
 
 
 def _explain_missing(missing: list[int]) -> str:
@@ -197,11 +197,6 @@ def _explain_missing(missing: list[int]) -> str:
         f"{_REPLACEMENT} replaces a character that this PDF's fonts lack ({codes}{more}). "
         "To show it, set font under [report] in gpureport.toml, or read the HTML report."
     )
-
-
-@cache
-def _list_characters(font: Path) -> frozenset[int]:
-    return frozenset(_open_font(font).get_charmap())
 
 
 @cache
