@@ -92,7 +92,7 @@ def build_missing_check(source: str, reason: str, code: str = "") -> Check:
     return Check(limit=HAS_DATA, run=source, outcome=outcome, reason=reason, reason_code=code or "no_data")
 
 
-def build_unused_baseline_check(baseline: str, missing: Why) -> Check:
+def build_unused_baseline_check(baseline: str | None, missing: Why) -> Check:
     reason = "no rule needs the baseline; add one, such as --fail-on 'no new warning'"
     limit, outcome = f"comparison with {baseline}", CheckOutcome.NOT_APPLIED
     unused = Check(limit=limit, run="", outcome=outcome, reason=reason, reason_code="baseline_not_used")

@@ -130,8 +130,7 @@ def check_limits(
         why_no_baseline=why or NO_BASELINE_NAMED,
     )
     is_unused = named and policy.entries and not policy.needs_baseline
-    unused = [verdict.build_unused_baseline_check(str(named), why)] if is_unused else []
-    return *evaluate_policy(policy, asked), *unused
+    return *evaluate_policy(policy, asked), *([verdict.build_unused_baseline_check(named, why)] if is_unused else [])
 
 
 def report_failed_limits(found: Collection[Check]) -> int:

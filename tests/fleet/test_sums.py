@@ -50,8 +50,7 @@ def test_hours_and_money_by_class_and_group(gpureport: Program, jobs: Path) -> N
     # a sum that lacks the price of a model is none; groups whose GPUs all have one keep theirs
     write_job(jobs, "c", Card(model=H100), user="cid", start="2026-10-07T12:00")
     found = report(gpureport, "jobs", "--by", "user")
-    prices = found["prices"]
-    assert (found["use"]["cost"], prices["unpriced_models"], prices["unused_rates"]) == (None, [H100], ["A100S"])
+    assert (found["use"]["cost"], *found["prices"].values()) == (None, "EUR", "2026-10-01", [H100], ["A100S"])
     costs = {each["name"]: each["use"]["cost"] for each in found["groupings"][0]["groups"]}
     assert costs == {"ann": 12.0, "bob": 6.0, "cid": None}
 

@@ -170,9 +170,8 @@ def test_a_night_without_data_is_seen(folder: Path) -> None:
 
 
 def test_a_night_without_stated_work_is_not_called_one_without_data(tmp_path: Path) -> None:
-    for number in range(5):
-        tag = "--tag", f"exit_code={7 if number > 3 else 0}"
-        add_night(tmp_path, number, *tag, *(("--work", "600:steps") if number >= 2 else ()))
+    for number, code in enumerate((0, 0, 0, 0, 7)):
+        add_night(tmp_path, number, "--tag", f"exit_code={code}", *(("--work", "600:steps") if number >= 2 else ()))
     pages = site(tmp_path)
     figure = next(page for name, page in pages.items() if "gpu_seconds_per_1000_work" in name)
     said = [figure.split(f">{date(number)}<")[1][:80] for number in (1, 4)]

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import islice
 
 import click
 
@@ -83,7 +82,7 @@ def _summarise(
         print_note(f"gpureport: {path}: damaged; its runs were analysed again")
     told = {row["run_id"]: (row["run_name"], row["tags"]) for row in done.summaries if not options.anonymise}
     rejected = list_rejections([] if options.anonymise else [each.run for each in runs])
-    for text in (*find_slower(store.folder, told.values()), *islice(rejected, _MOST_NAMED)):
+    for text in (*find_slower(store.folder, told.values()), *[*rejected][:_MOST_NAMED]):
         print_note(text)
     failed = [make_row("", "", run_name=each.locator, error=each.error) for each in unread]
     failed += [make_row("", each, run_name=each, error="damaged; ingest the run again") for each in damaged]
