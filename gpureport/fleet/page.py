@@ -233,8 +233,8 @@ def _build_bars(report: Facts, amounts: words.Amounts) -> TimeSpent | None:
             )
         )
     idle = use["no_job_gpu_seconds"]
-    unused = display.clean(", ".join(report["prices"]["unused_rates"]))
-    unused = unused and f"No GPU is called {unused}, so this rate was not used."
+    names = display.clean(", ".join(report["prices"]["unused_rates"]))
+    unused = names and f"No GPU is called {names}, so this rate was not used."
     uncounted = f"Not counted: {amounts.format_both(idle)} in which no job ran." if idle else ""
     return TimeSpent(
         caption=f"{amounts.long_unit} of all jobs, then by class.{describe_pauses(bars[:1])}",

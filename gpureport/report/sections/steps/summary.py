@@ -151,9 +151,7 @@ def build_step_tiles(comparison: Comparison) -> tuple[Tile, ...]:
         # do not judge GPU time if the work is unknown, because the work may differ
         spent, change = figures.ends(GPU_SECONDS), build_plain_change(*figures.ends(GPU_SECONDS))
         name, unit, size = figures.unit(GPU_SECONDS) if spent[-1] else (name_figure(GPU_SECONDS), "", 1.0)
-        failed = next((run.exit_code for step in comparison.steps for run in step.runs if run.exit_code), 0)
-        context = f"Job failed (exit {failed})" if failed else "The work done may differ"
-        context = "Steps count work in different units" if last.value(measured.PER_WORK) else context
+        context = "Steps count work in different units" if last.value(measured.PER_WORK) else "The work done may differ"
         time = _set_tile(name, spent, lambda value: display.number(value / size), change, context, unit=unit)
         return _build_use_tile(figures, last), time, _build_tile(figures, printed.ENERGY, "GPUs only"), memory
     factor, rate = scales.choose_rate_unit(figures.ends(measured.WORK_RATE), last.work_unit)
