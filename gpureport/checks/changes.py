@@ -56,6 +56,7 @@ class BaselineComparison:
     deltas: tuple[Delta, ...]
     finding_changes: tuple[FindingChange, ...]
     quality: tuple[QualityChange, ...]
+    left_out: Why
 
 
 def compare_with_baseline(
@@ -66,7 +67,9 @@ def compare_with_baseline(
     comparison = compare([run.in_step(_BASELINE) for run in others] + [run.in_step(_CHECKED) for run in step], goals)
     base, last = comparison.steps
     found, quality = compare_findings(base, last), compare_quality(base, last, goals)
-    return BaselineComparison(base, last, comparison.deltas, found, quality)
+    own = Why("baseline_run_checked", "this run is itself in the baseline, and is left out of it")
+    left_out = own if len(others) < len(baseline) else NO_REASON
+    return BaselineComparison(base, last, comparison.deltas, found, quality, left_out)
 
 
 def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
@@ -97,7 +100,9 @@ def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
         return replace(seen, value=None, ends=None, doubt=Why("drift", describe_reason(reason).removesuffix(".")))
     changed = list_distinct_changes(compare_setups(found.base, found.step))
     setup = Why("other_setup", f"changed since the baseline: {differences.list_setup_changes(changed)}")
-    return replace(seen, note=join_reasons(_describe_basis(delta), setup if changed else NO_REASON))
+    return replace(
+        seen, note=join_reasons(_describe_basis(delta), seen.note, found.left_out, setup if changed else NO_REASON)
+    )
 
 
 def _hold_change(
@@ -106,12 +111,17 @@ def _hold_change(
     """Return a known change with its interval, and a doubt if it is unclear whether the change meets the limit.
 
     The outcome is clear if the run improved, or if the whole interval lies on one side of the limit. If the
-    change meets the limit, it is also clear if the interval reaches towards the limit by at most the limit's size.
+    change meets the limit, it is also clear if the interval reaches towards the limit by at most the limit's size. A
+    note gives the end of an interval that extends beyond the limit.
     """
     reach = ends[1] - value if limit.is_upper else value - ends[0]
     is_precise = isfinite(reach) and reach <= abs(limit.threshold.value) * (1 + 1e-9)
     is_known = len({limit.holds(end) for end in ends}) == 1 or _is_improvement(limit, value)
-    doubt = NO_REASON
+    doubt = note = NO_REASON
+    far = ends[1] if limit.is_upper else ends[0]
+    if isfinite(far) and limit.holds(value) and not limit.holds(far):
+        rise = "a rise" if far > 0 else "a fall"
+        note = Why("wide_interval", f"{rise} of {format_size(limit, far)}, beyond the limit, is not excluded")
     if not is_known and not (is_precise and limit.holds(value)):
         verb = "fell" if limit.threshold.value < 0 else "rose"
         least = "at least" if limit.demands_change == limit.relation.endswith("=") else "more than"
@@ -124,7 +134,7 @@ def _hold_change(
         # label an interval only if its confidence level is 95%
         low, high = (f"{MINUS if end < 0 else '+'}{format_size(limit, end).removesuffix(unit)}" for end in ends)
         text += f" ({'95%: ' if has_level else ''}{low} to {high})"
-    return Observed(value=value, text=f"{text} against the baseline", ends=ends, doubt=doubt)
+    return Observed(value=value, text=f"{text} against the baseline", ends=ends, doubt=doubt, note=note)
 
 
 def _is_improvement(limit: Limit, value: float) -> bool:
@@ -225,7 +235,8 @@ def _observe_quality_change(limit: Limit, changes: Sequence[QualityChange]) -> O
     if min(runs) > 1:
         advice, note = "from runs that differ this much: add runs to the baseline", _count_runs(*runs)
     ends, has_level = (low / scale, high / scale), change.interval is not None
-    return replace(_hold_change(limit, difference / scale, ends, lambda: advice, has_level=has_level), note=note)
+    seen = _hold_change(limit, difference / scale, ends, lambda: advice, has_level=has_level)
+    return replace(seen, note=join_reasons(note, seen.note))
 
 
 def map_new_fingerprints(found: BaselineComparison) -> dict[str, Why]:

@@ -152,7 +152,7 @@ def _observe(entry: PolicyEntry, run: CheckedRun, given: CheckInput) -> Observed
     if is_of_gpus and limit.subject is Subject.TRAINING:
         return not_observed("no_gpu_scope", "training metrics describe the whole run, so leave out 'gpu' under 'for'")
     if not limit.needs_baseline:
-        return _OBSERVERS[limit.subject](limit, run)
+        return figures.doubt_failed_job(limit, run, _OBSERVERS[limit.subject](limit, run))
     found = given.comparisons.get(step_name(run.analysis))
     if found is None:
         return Observed(doubt=given.why_no_baseline)

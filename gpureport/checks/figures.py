@@ -38,6 +38,8 @@ from gpureport.recording_advice import choose_recording
 from gpureport.report.runs.report_run import device_name
 from gpureport.report.wording import display
 
+_TOTALS = {"duration", "cost", "idle_cost", "carbon", "gpu_seconds", "energy_joules"}
+_UNKNOWN_WORK = {"unknown_work", "unknown_work_or_price"}
 NO_TARGET = Why("no_target", "no target was given: use --target NAME=VALUE, or set target under [training]")
 _NO_PRICE = Why("no_price", "the price of a GPU-hour is not known: use --gpu-hour-price or [prices]")
 _COSTS = {
@@ -120,6 +122,13 @@ class CheckedRun:
     only: Collection[str] | None = None
 
 
+def doubt_failed_job(limit: Limit, run: CheckedRun, seen: Observed) -> Observed:
+    """Return the figure with a doubt if it depends on how much of its work a failed job did."""
+    code, is_unknown = run.sampled.exit_code, seen.doubt.code in _UNKNOWN_WORK and not run.sampled.info.work
+    is_doubtful = code and (limit.name in _TOTALS or is_unknown)
+    return replace(seen, doubt=Why("job_failed", f"the job failed (exit {code})")) if is_doubtful else seen
+
+
 def explain_currency(currency: str, limit: Limit) -> Why:
     """Return why a cost in this currency cannot be compared with a limit, or "" if it can."""
     asked = limit.threshold.currency
@@ -155,7 +164,7 @@ def _observe_one(limit: Limit, analysis: Analysis, device: Device) -> Observed:
         return not_observed("not_recorded", f"{limit.name} of {name} was not recorded{hint}")
     # for a host, the whole run counts
     jobs = (gpu.job_seconds for gpu in analysis.gpu_time if gpu.device == device.id)
-    held_for = next(jobs, _measure_length(analysis))
+    held_for = next(jobs, (analysis.run.ended - analysis.run.started) / 1e6)
     where = f" on {name}" if len(analysis.run.devices) > 1 else ""
     return measured(limit, value, where, _explain_low_coverage(seconds, held_for, name))
 
@@ -229,14 +238,10 @@ def observe_run(limit: Limit, run: CheckedRun) -> Observed:
     if name == "not_judged":
         kinds = len({entry.kind for entry in analysis.not_judged})
         return Observed(value=float(kinds), text=display.plural(kinds, "kind"))
-    value = _measure_length(analysis) if name == "duration" else analysis.coverage_ratio
+    value = run.sampled.lasted if name == "duration" else analysis.coverage_ratio
     if value is None:
         return not_observed("no_length", f"the {name} of a log without timestamps, or with one sample, is not known")
     return measured(limit, value)
-
-
-def _measure_length(analysis: Analysis) -> float:
-    return (analysis.run.ended - analysis.run.started) / 1e6
 
 
 def _observe_cost(limit: Limit, analysis: Analysis) -> Observed:

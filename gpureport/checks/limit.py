@@ -290,7 +290,7 @@ def _suggest_name(name: str, *, is_change: bool) -> str:
     if found := get_close_matches(name, BY_METRIC if is_change else FIGURES, n=1, cutoff=_CLOSE):
         return f"did you mean {found[0]!r}?"
     if is_change:
-        return f"changes are measured only in {', '.join(BY_METRIC)}"
+        return f"for a slower job, use gpu_seconds_per_1000_work; changes are measured only in {', '.join(BY_METRIC)}"
     # users may write a word from a kind's title, such as `overheating`
     titles = {kind.name: re.findall(r"\w{4,}", kind.title.lower()) for kind in KINDS.values()}
     if kinds := [kind for kind, words in titles.items() if any(word in name.lower() for word in words)][:_SUGGESTED]:

@@ -4,7 +4,7 @@ The policy is read from `[[policy]]` and `[[acknowledge]]` in the settings. Erro
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from difflib import get_close_matches
@@ -160,8 +160,12 @@ def _read_acknowledgement(section: Section) -> Acknowledgement:
     )
 
 
-def list_demanding_rules(limits: Iterable[Limit]) -> Iterator[str]:
-    """Yield a note for each limit on a change that a run equal to the baseline would break."""
+def list_doubtful_rules(policy: Policy) -> Iterator[str]:
+    """Yield a note for each limit that a run equal to the baseline would break, and each idle acknowledgement."""
+    limits = [entry.limit for entry in policy.entries]
+    for each in policy.acknowledged:
+        if each.limit and each.limit not in {limit.words for limit in limits}:
+            yield f"{each.origin}: no rule says {each.limit}, so this acknowledges nothing"
     for limit in limits:
         if limit.subject is Subject.CHANGE and limit.demands_change:
             demanded, allowed, sign = ("rise", "fall", "-") if limit.threshold.value > 0 else ("fall", "rise", "")

@@ -14,7 +14,7 @@ from pathlib import PurePath
 from xml.etree import ElementTree as ET
 
 from gpureport.checks.changes import format_size
-from gpureport.checks.limit import SHARE, Limit, Subject, parse_limit
+from gpureport.checks.limit import SHARE, Limit, Subject, Why, parse_limit
 from gpureport.checks.policy import PolicyEntry
 from gpureport.errors import SettingsError
 from gpureport.findings import Check, CheckOutcome
@@ -92,10 +92,11 @@ def build_missing_check(source: str, reason: str, code: str = "") -> Check:
     return Check(limit=HAS_DATA, run=source, outcome=outcome, reason=reason, reason_code=code or "no_data")
 
 
-def build_unused_baseline_check(baseline: str) -> Check:
+def build_unused_baseline_check(baseline: str | None, missing: Why) -> Check:
     reason = "no rule needs the baseline; add one, such as --fail-on 'no new warning'"
     limit, outcome = f"comparison with {baseline}", CheckOutcome.NOT_APPLIED
-    return Check(limit=limit, run="", outcome=outcome, reason=reason, reason_code="baseline_not_used")
+    unused = Check(limit=limit, run="", outcome=outcome, reason=reason, reason_code="baseline_not_used")
+    return replace(unused, reason=missing.text, reason_code=missing.code) if missing else unused
 
 
 def sort_by_gravity(checks: Sequence[Check]) -> list[Check]:
@@ -164,7 +165,9 @@ def render_json(verdict: Verdict) -> str:
 
 def render_text(checks: Sequence[Check]) -> str:
     lines = [] if checks else [f"{OUTCOMES[CheckOutcome.CANNOT_JUDGE]}: no rule is set."]
-    lines += [f"{word}: {clause}." for outcome, word in OUTCOMES.items() for clause in describe_checks(checks, outcome)]
+    for outcome, word in OUTCOMES.items():
+        for clause in describe_checks(checks, outcome):
+            lines.append(f"{word}: {clause}{'' if clause.endswith('?') else '.'}")
     passed: dict[str, list[str]] = {}
     notes: dict[str, list[str]] = {}
     for check in checks:

@@ -66,7 +66,7 @@ def read_policy_without_baseline(options: Options) -> Policy:
 def read_rules(options: Options) -> tuple[Policy, str | None]:
     stated = options.policy or options.config
     policy = policies.read_policy(read_settings(stated)).with_limits(options.fail_on)
-    for hint in policies.list_demanding_rules(entry.limit for entry in policy.entries):
+    for hint in policies.list_doubtful_rules(policy):
         print_note(hint)
     named = (policies.read_baseline_name(read_settings(file)) for file in (stated, options.config))
     return policy, options.baseline or next(filter(None, named), None)
@@ -129,7 +129,7 @@ def check_limits(
         why_no_baseline=why or NO_BASELINE_NAMED,
     )
     is_unused = named and policy.entries and not policy.needs_baseline
-    return *evaluate_policy(policy, asked), *([verdict.build_unused_baseline_check(str(named))] if is_unused else [])
+    return *evaluate_policy(policy, asked), *([verdict.build_unused_baseline_check(named, why)] if is_unused else [])
 
 
 def report_failed_limits(found: Collection[Check]) -> int:

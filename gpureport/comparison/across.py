@@ -190,11 +190,7 @@ def _doubt_batch(steps: Sequence[Step], bytes_each: float) -> BatchDoubt | None:
     return BatchDoubt.NO_GROWTH if bytes_each <= 0 else None
 
 
-def memory_fits(steps: Sequence[Step]) -> tuple[MemoryFit, ...]:
-    return tuple(map(_fit_memory, steps))
-
-
-def _fit_memory(step: Step) -> MemoryFit:
+def fit_memory(step: Step) -> MemoryFit:
     peaks = [
         (-one.memory_peak_bytes, analysis.run.name, one.device)
         for analysis in step.analyses
@@ -241,7 +237,7 @@ def across_findings(steps: Sequence[Step]) -> tuple[AcrossFinding, ...]:
     if (batch := largest_batch(steps)) is not None:
         labels = tuple(step.label for step in steps)
         found.append(AcrossFinding(finding=_word_batch(batch), steps=labels, content=batch))
-    fits = [fit for fit in memory_fits(steps) if fit.kinds and not fit.reason]
+    fits = [fit for fit in map(fit_memory, steps) if fit.kinds and not fit.reason]
     return (*found, *(AcrossFinding(finding=_word_kinds(fit), steps=(fit.step,), content=fit) for fit in fits))
 
 

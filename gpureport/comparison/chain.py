@@ -185,11 +185,7 @@ class StepSummary:
     too_short_run: figures.ShortRun | None
 
 
-def summarize_steps(steps: Sequence[Step]) -> tuple[StepSummary, ...]:
-    return tuple(map(_summarize, steps))
-
-
-def _summarize(step: Step) -> StepSummary:
+def summarize_step(step: Step) -> StepSummary:
     interval, prices = coarsest_interval(step.runs), {run.gpu_hour_price for run in step.runs}
     is_recorded = all(run.recorded_seconds(UTILISATION, interval) > 0 for run in step.runs)
     counted, short = figures.count_runs(step.runs, UTILISATION, interval) if is_recorded else ((), ())

@@ -113,10 +113,6 @@ def has_same_memory(base: Step, step: Step) -> bool | None:
     return all(most <= SAME_MEMORY * least for least, most in ends)
 
 
-def _are_equal(before: Value, after: Value) -> bool | None:
-    return None if before is None or after is None else before == after
-
-
 def _are_within(ratio: float) -> Callable[[Any, Any], bool | None]:
     return lambda *values: None if None in values else max(values) <= ratio * min(values)
 
@@ -137,7 +133,7 @@ class _Check:
     name: str
     read: Callable[[Step], Value]
     unit: str = ""
-    agree: Callable[[Any, Any], bool | None] = _are_equal
+    agree: Callable[[Any, Any], bool | None] = lambda *values: None if None in values else values[0] == values[1]
     touches: tuple[str, ...] = ()
     agree_by_steps: Callable[[Step, Step], bool | None] | None = None
     excuses: Callable[[Step, Step], bool] = lambda *_: False

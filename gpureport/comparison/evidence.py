@@ -21,6 +21,7 @@ class ReasonKind(StrEnum):
     OTHER_WORK_UNIT = "other_work_unit"
     UNKNOWN_WORK = "unknown_work"
     UNFINISHED = "unfinished"
+    JOB_FAILED = "job_failed"
     UNEQUAL_WORK = "unequal_work"
     ZERO = "zero"
     SINGLE_FIGURE = "single_figure"
@@ -41,6 +42,7 @@ class ReasonKind(StrEnum):
 _SURE_WITHOUT_FIGURES = {
     ReasonKind.OTHER_WORK_UNIT,
     ReasonKind.UNFINISHED,
+    ReasonKind.JOB_FAILED,
     ReasonKind.NO_PRICE,
     ReasonKind.TARGET_NOT_REACHED,
 }
@@ -56,10 +58,6 @@ class Reason:
     amount: float = 0.0
     least: float = 0.0  # The seconds, samples or batches that the run needs; for drift, the ratio of clock rates.
     check: str = ""  # The check that failed.
-
-    @property
-    def of_any_run(self) -> "Reason":
-        return replace(self, run="", amount=0.0) if self.run else self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +180,7 @@ def _find_short_run(
 
 def _gather_figures(base: Step, step: Step, figure: Figure) -> Evidence:
     is_work, runs = figure.role is FigureRole.WORK, (*base.runs, *step.runs)
-    if obstacle := _find_obstacle(base, step, figure):
+    if figure.role is not FigureRole.PEAK and (obstacle := _find_obstacle(base, step, figure)):
         return compare_whole_recordings(base, step, figure, obstacle)
     before, after = sides = [[value for value in side.read(figure) if value is not None] for side in (base, step)]
     if len(before) + len(after) < len(runs):
@@ -200,14 +198,15 @@ def _gather_figures(base: Step, step: Step, figure: Figure) -> Evidence:
 def _find_obstacle(base: Step, step: Step, figure: Figure) -> Reason | ReasonKind | None:
     runs = (*base.runs, *step.runs)
     works = [run.info.work for run in runs]
+    for run in runs:
+        if run.exit_code and not run.info.work:
+            return Reason(kind=ReasonKind.JOB_FAILED, run=run.info.name, amount=run.exit_code)
     if figure.role is FigureRole.TOTAL:
         amounts = [work.amount for work in works if work is not None and work.amount > 0]
         if len(amounts) < len(works) or len({work.unit for work in works if work is not None}) > 1:
             return ReasonKind.UNKNOWN_WORK
         least, most = min(amounts), max(amounts)
         return None if least == most else Reason(kind=ReasonKind.UNEQUAL_WORK, amount=most / least - 1)
-    if figure.role is not FigureRole.WORK:
-        return None
     cut = next((run.info.name for run in runs if run.info.work is None and run.info.quality.unfinished), None)
     if cut is not None and any(works):
         return Reason(kind=ReasonKind.UNFINISHED, run=cut)

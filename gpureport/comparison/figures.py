@@ -252,10 +252,6 @@ class Resolution(NamedTuple):
 def find_sampling_step(runs: Sequence[SampledRun]) -> float:
     # a job may begin half an interval before the first sample, and end half an interval after the last one; repetitions
     # do not average this error out, since every recording begins with its job
-    lengths = [(find_interval(run), observed_seconds([run.analysis])) for run in runs]
+    # an unknown interval counts as one second
+    lengths = [(run.info.interval or 1.0, observed_seconds([run.analysis])) for run in runs]
     return max((interval / seconds for interval, seconds in lengths if seconds > 0), default=0.0)
-
-
-def find_interval(run: SampledRun) -> float:
-    """Return the seconds between samples, or one second if unknown."""
-    return 1.0 if run.info.interval is None else run.info.interval

@@ -168,6 +168,11 @@ class SampledRun:
         return self.make_series()
 
     @property
+    def exit_code(self) -> int:
+        code = dict(self.info.tags).get("exit_code", "")
+        return int(code) if code.removeprefix("-").isdecimal() else 0
+
+    @property
     def work_unit(self) -> str | None:
         return self.info.work.unit if self.info.work else None
 
@@ -252,6 +257,9 @@ def _find_edges(analysis: Analysis, cells: Sequence[DeviceSeries]) -> Iterator[s
 
 def count_work(recording: Recording, analysis: Analysis, key: str | None = None) -> SampledRun:
     run, began = analysis.run, None
+    if SampledRun(analysis=analysis).exit_code:
+        # a failed job may not have done all the work stated
+        run = replace(run, work=None)
     start = next((phase.interval.start for phase in analysis.phases if phase.kind == "steady"), None)
     if start is not None and len(recording.training):
         # training began after the last sample before the steady phase
@@ -260,8 +268,8 @@ def count_work(recording: Recording, analysis: Analysis, key: str | None = None)
     speed = measure_throughput(recording.training, key, began)
     amount = speed.work.within(run.started, run.ended) if speed is not None and run.work is None else 0.0
     if speed is not None and amount > 0:
-        analysis = replace(analysis, run=replace(run, work=Work(amount=amount, unit=speed.stated_unit)))
-    return SampledRun(analysis=analysis, throughput=speed)
+        run = replace(run, work=Work(amount=amount, unit=speed.stated_unit))
+    return SampledRun(analysis=replace(analysis, run=run), throughput=speed)
 
 
 def mean_gpu_hour_price(analysis: Analysis) -> float | None:

@@ -106,4 +106,4 @@ def find_resolution(base: Step, step: Step, metric: str) -> figures.Resolution:
     if base.training_source is not None and base.training_source.basis is TrainingBasis.SERIES:
         return figures.Resolution(figures.FINEST_RATIO)
     # the steady phase begins and ends with a sample
-    return figures.Resolution(max(figures.find_interval(run) / _steady_seconds(run) for run in runs))
+    return figures.Resolution(max((run.info.interval or 1.0) / _steady_seconds(run) for run in runs))

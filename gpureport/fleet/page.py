@@ -25,7 +25,7 @@ from gpureport.report.wording.words import choose_headline
 HEADING = "What would save the most"
 _OPEN = 3
 _UNKNOWN = 0.05
-"""Minimum share of GPU time without data that makes the lost share a lower bound."""
+"""Minimum share of GPU time without data at which the headline states the observed time."""
 _FEW, _MANY = 0.25, 3
 """If at most this share of `_MANY` or more runs causes half the loss, the headline says so."""
 _NEGLIGIBLE, _MUCH = 0.002, 0.03
@@ -107,8 +107,10 @@ def _write_headline(report: Facts, amounts: words.Amounts, length: str) -> str:
         return f"The loss in {whole} is not known: short pauses took {display.percent(pauses)}"
     if lost < held * NOTABLE_RATIO:
         return choose_headline([f"Hardly any of {whole} lost{period}", f"Hardly any of {whole} lost"])
-    least = "At least " if pauses is not None or unknown >= held * _UNKNOWN else ""
-    start = f"{least}{display.percent(lost / held)} of {whole} lost"
+    least = "At least " if pauses is not None else ""
+    if unknown >= held * _UNKNOWN:
+        whole = f"the {amounts.format_time(held - unknown)} {amounts.long_unit} observed"
+    start = f"{least}{display.percent(use['lost_ratio'])} of {whole} lost"
     money = f", {amounts.format_money(use['lost_cost'])}" if use["lost_cost"] is not None and amounts.currency else ""
     places = [*_list_culprits(report), ""]
     return choose_headline([f"{start}{when}{money}{where}" for where in places for when in (period, "")])
@@ -199,6 +201,7 @@ def _list_tiles(report: Facts, amounts: words.Amounts) -> Iterator[Tile]:
 def _build_bars(report: Facts, amounts: words.Amounts) -> TimeSpent | None:
     use = report["use"]
     whole, end = use["gpu_seconds"], use["gpu_seconds"] / amounts.size
+    seen = whole - use["unknown_gpu_seconds"] or whole
     if not whole:
         return None
     shown = {each["name"]: each for each in report["classes"] if each["name"] != "no_job"}
@@ -217,19 +220,21 @@ def _build_bars(report: Facts, amounts: words.Amounts) -> TimeSpent | None:
     ]
     for place, each in enumerate([*losses, *others]):
         name, seconds = each["name"], each["gpu_seconds"]
-        meaning = " lost" if each in losses else "" if name == "no_samples" else " used"
+        meaning = " lost" if each in losses else " used" if name != "no_samples" else ""
         bars.append(
             SpentBar(
                 label=terms.class_title(name),
                 # the row names the class and gives the share, so its only segment needs no text
                 segments=(TimeSegment(key=name, label="", value=scaled[name], text=""),),
                 total=amounts.format_time(seconds),
-                note=f"{display.percent(seconds / whole)}{meaning}",
+                note=f"{display.percent(seconds / (seen if meaning else whole))}{meaning}",
                 is_bad=place == 0 and bool(losses) and seconds >= _MUCH * whole,
                 beside=amounts.format_money(each["cost"]) if amounts.is_priced else "",
             )
         )
     idle = use["no_job_gpu_seconds"]
+    names = display.clean(", ".join(report["prices"]["unused_rates"]))
+    unused = names and f"No GPU is called {names}, so this rate was not used."
     uncounted = f"Not counted: {amounts.format_both(idle)} in which no job ran." if idle else ""
     return TimeSpent(
         caption=f"{amounts.long_unit} of all jobs, then by class.{describe_pauses(bars[:1])}",
@@ -238,7 +243,7 @@ def _build_bars(report: Facts, amounts: words.Amounts) -> TimeSpent | None:
         end=end,
         ticks=place_ticks(end, amounts.unit.removeprefix("GPU-")),
         legend=list_legend(bars[:1], {}, _NEGLIGIBLE * end),
-        rest=" ".join(filter(None, (uncounted, words.explain_prices(report, amounts)))),
+        rest=" ".join(filter(None, (uncounted, words.explain_prices(report, amounts), unused))),
     )
 
 

@@ -57,17 +57,19 @@ def _hidden(hidden: int, what: str) -> tuple[str, ...]:
 def _tabulate(entries: Sequence[Facts], heads: Sequence[Cell], title: str, amounts: words.Amounts) -> Table:
     has_runs, priced = "is_lower_bound" not in entries[0], amounts.is_priced
     columns = [title, *["Cost lost"] * priced, f"Lost, {amounts.unit}", "Share lost", f"In all, {amounts.unit}"]
-    columns += [*["Runs"] * has_runs, "Largest loss"]
+    is_partial = any(each["use"]["unknown_gpu_seconds"] for each in entries)
+    columns += [*[f"No data, {amounts.unit}"] * is_partial, *["Runs"] * has_runs, "Largest loss"]
     rows: list[list[Cell | str]] = []
     for head, each in zip(heads, entries, strict=True):
         use, largest = each["use"], each["largest_loss"]
         share = words.format_lost_share(use, is_lower_bound=each.get("is_lower_bound", False))
         is_known = share != display.NOT_RECORDED
-        cost = amounts.format_money(use["lost_cost"] if use["lost_gpu_seconds"] else 0.0)
+        cost = amounts.format_money(use["lost_cost"] if use["lost_gpu_seconds"] or not is_known else 0.0)
         lost = amounts.format_time(use["lost_gpu_seconds"]) if is_known else share
         most = (terms.class_title(largest["name"]) if largest else "nothing lost") if is_known else share
-        whole, runs = amounts.format_time(use["gpu_seconds"]), display.integer(use["runs"])
-        rows.append([head, *[cost] * priced, lost, share, whole, *[runs] * has_runs, most])
+        whole, unseen = (amounts.format_time(use[name]) for name in ("gpu_seconds", "unknown_gpu_seconds"))
+        runs = [display.integer(use["runs"])] * has_runs
+        rows.append([head, *[cost] * priced, lost, share, whole, *[unseen] * is_partial, *runs, most])
     return build_table(columns, rows, in_words=["Largest loss"])
 
 
@@ -249,7 +251,9 @@ def _list_left_out(report: Facts, amounts: words.Amounts) -> Iterator[PagePart]:
     failed, without, overlaps = (report[name] for name in ("failed", "without_gpu", "overlaps"))
     if failed:
         errors = (display.shorten(display.clean_sentence(each["error"]), _ERROR) for each in failed[:_MOST_ROWS])
-        rows = zip((_name_run(each["run"]) for each in failed), errors, strict=False)
+        named = ([words.shorten_name(each["run"][key]) for key in ("name", "id")] for each in failed)
+        heads = (Cell(text=name or own, small=own if name != own else "") for name, own in named)
+        rows = zip(heads, errors, strict=False)
         yield PagePart(
             id="failed",
             title="Failed runs",
@@ -304,11 +308,6 @@ def _list_left_out(report: Facts, amounts: words.Amounts) -> Iterator[PagePart]:
             table=build_table(("Check", "Share of time", amounts.unit, "Runs"), figures),
             notes=("The report on a run shows what to record for each check.",),
         )
-
-
-def _name_run(run: Facts) -> Cell:
-    name, id_ = words.shorten_name(run["name"]), words.shorten_name(run["id"])
-    return Cell(text=name or id_, small=id_ if name != id_ else "")
 
 
 def _list_method(report: Facts, command: str) -> Iterator[Fact]:

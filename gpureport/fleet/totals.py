@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 from gpureport import names
 from gpureport.analysis.account.cost import Prices
 from gpureport.analysis.advice.choose import STEPS
-from gpureport.analysis.results import LOST_CLASSES
+from gpureport.analysis.results import LOST_CLASSES, GpuPrice
 from gpureport.comparison.gains import measure_excessive_short_pauses
 from gpureport.fleet.cards import Facts, assess_health, find_overlaps, name_run
 from gpureport.fleet.summarise import CLASS_COLUMNS, Row
@@ -61,6 +61,7 @@ def build_fleet_report(
     dated = [row for row in rows if row["started"] is not None]
     powered = [row for row in rows if row["energy_joules"] is not None]
     unpriced = {row["model"] or "unknown model" for row in rows if row["price"] is None and row["job"] > 0}
+    applied = {row["rate"] for row in rows}
     cards = {row["card"] for row in rows}
     overlaps, overlapping = find_overlaps(dated)
     return {
@@ -79,6 +80,7 @@ def build_fleet_report(
             "currency": prices.currency if prices.rates else "",
             "date": prices.date if prices.rates else "",
             "unpriced_models": sorted(unpriced) if prices.rates else [],
+            "unused_rates": [each.model for each in prices.rates if each.model and each.source not in applied],
         },
         "half_lost_in": half,
         "half_lost_class": largest and largest["name"],
@@ -107,8 +109,8 @@ def build_fleet_report(
 
 def _price_rows(summaries: Sequence[Row], prices: Prices) -> list[Row]:
     @cache
-    def find_price(model: str | None, labels: tuple[tuple[str, str], ...]) -> float | None:
-        return prices.price_gpu(Device(id="", index=0, model=model), dict(labels)).amount
+    def find_price(model: str | None, labels: tuple[tuple[str, str], ...]) -> GpuPrice:
+        return prices.price_gpu(Device(id="", index=0, model=model), dict(labels))
 
     def find_times(row: Row) -> dict[str, float]:
         times = {name: row[column] or 0.0 for name, column in CLASS_COLUMNS.items()}
@@ -124,7 +126,8 @@ def _price_rows(summaries: Sequence[Row], prices: Prices) -> list[Row]:
             "times": (times := find_times(row)),
             "job": times["job"],
             "lost": times["lost"],
-            "price": find_price(row["model"], tuple(pair for pair in _pairs(row) if pair[0] in _PRICED_BY)),
+            "price": (price := find_price(row["model"], tuple(p for p in _pairs(row) if p[0] in _PRICED_BY))).amount,
+            "rate": price.source,
             "card": _identify_card(row),
         }
         for row in summaries
@@ -172,7 +175,7 @@ def _read_use(sums: Sums) -> Facts:
         "no_job_gpu_seconds": sums["no_job"],
         "cost": sums["job_cost"],
         "lost_cost": sums["lost_cost"],
-        "lost_ratio": sums["lost"] / sums["job"] if sums["job"] else None,
+        "lost_ratio": sums["lost"] / seen if (seen := sums["job"] - sums["no_samples"]) > 0 else None,
     }
 
 

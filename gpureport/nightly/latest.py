@@ -59,8 +59,12 @@ class LatestNight:
     def missing_runs(self) -> tuple[NightlyRun, ...]:
         return tuple(run for night in self.records for run in night.missing_runs)
 
+    @property
+    def failed_runs(self) -> tuple[NightlyRun, ...]:
+        return tuple(run for night in self.records for run in night.measured_runs if run.failure)
+
     def name(self, group: tuple[str, str], text: str = "{}") -> str:
-        return text.format(format_group(*group)) if len(self.groups) > 1 else ""
+        return text.format(format_group(*group)) if len({*self.groups, group}) > 1 else ""
 
 
 def summarize_latest_night(
@@ -78,7 +82,7 @@ def summarize_latest_night(
         trends = build_trends(nights)
     date = nights[-1].date if nights else ""
     own = tuple(night for night in nights if night.date == date) if record is None else (record,)
-    groups = sorted({run.group for night in own for run in night.measured_runs})
+    groups = sorted({run.group for night in own for run in night.measured_runs if not run.failure})
     known = [trend for trend in trends if trend.group in groups]
     recorded = [trend for trend in known if trend.points[-1].value is not None]
     judged = {group: list_own_trends(recorded, group) for group in groups}
@@ -112,7 +116,7 @@ def list_followed_groups(nights: Sequence[NightlyRecord], latest: LatestNight) -
     """Return the latest night's groups and, if it lacks a run, those of the night before."""
     groups = list(latest.groups)
     dates = [night.date for night in nights if night.measured_runs and night.date < latest.date]
-    if latest.missing_runs and dates:
+    if (latest.missing_runs or latest.failed_runs) and dates:
         before = {run.group for night in nights if night.date == dates[-1] for run in night.measured_runs}
         groups += sorted(before.difference(groups))
     return groups
@@ -121,7 +125,8 @@ def list_followed_groups(nights: Sequence[NightlyRecord], latest: LatestNight) -
 def describe_headline(night: LatestNight) -> str:
     if not night.date:
         return "No night has been recorded yet."
-    return f"{format_day(night.date)}: {_describe_most_important(night)}"
+    failed = [f"{night.name(run.group, '{}: ')}{run.failure}." for run in night.failed_runs]
+    return f"{format_day(night.date)}: {failed[0] if failed else _describe_most_important(night)}"
 
 
 def _describe_most_important(night: LatestNight) -> str:
@@ -215,6 +220,8 @@ def _judge_group(
         said += [describe_standing_event(event) for event in night.standing_events if event.group == group]
     if said:
         return CheckOutcome.BROKEN, "; ".join(each.removesuffix(".") for each in said), NO_REASON
+    if group not in night.groups:
+        return unknown, "", Why("job_failed", "the job failed")
     if needed := night.nights_needed.get(group):
         of = "".join(f" with {own.kind.title}" for own in night.own_trends if own.group == group)
         return unknown, "", Why("few_nights", f"{display.plural(needed, 'more night')}{of} needed before changes show")
@@ -239,6 +246,8 @@ def format_value(kind: FigureKind, amount: float | None) -> str:
 def describe_absence(kind: FigureKind, point: Point) -> str:
     if not point.runs:
         return "measured on other GPUs" if point.is_on_other_gpus else "no data"
+    if failure := next((run.failure for run in point.runs if run.failure), ""):
+        return failure
     if any(run.value(kind.name) is not None for run in point.runs):
         return "work in another unit"
     is_unstated = kind.is_of_work and all(run.value(PER_WORK) is None for run in point.runs)

@@ -101,7 +101,8 @@ def _build_night_row(
     is_measured = run.run_id is not None
     known = {severity: run.value(f"findings_{severity}") for severity in ("problem", "warning")}
     counts = {severity: round(count) for severity, count in known.items() if count is not None}
-    found = ", ".join(display.plural(count, severity) for severity, count in counts.items() if count)
+    listed = [display.plural(count, severity) for severity, count in counts.items() if count]
+    found = ", ".join([run.failure, *listed] if run.failure else listed)
     return {
         "date": night.date,
         "label": format_label(night.label),

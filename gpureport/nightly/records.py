@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 Params = tuple[tuple[str, str], ...]
 _TEXTS = ("source", "name", "step", "reason")
-WORK, CURRENCY = "--work", "--gpu-hour-price currency"
-"""Keys for a run's work (such as `12000 steps`) and currency, which no param of a user can have."""
+WORK, CURRENCY, EXIT_CODE = "--work", "--gpu-hour-price currency", "--exit-code"
+"""Keys for a run's work (such as `12000 steps`), currency and exit code, which no param of a user can have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +52,11 @@ class NightlyRun:
         amount, _, unit = work.partition(" ")
         return unit if amount.isdecimal() else work
 
+    @property
+    def failure(self) -> str:
+        code = dict(self.params).get(EXIT_CODE)
+        return f"job failed (exit {code})" if code else ""
+
     def value(self, name: str) -> float | None:
         return next((figure.value for figure in self.figures if figure.name == name), None)
 
@@ -63,6 +68,7 @@ def capture_run(source: str, run: "SampledRun") -> NightlyRun:
     amount = f"{work.amount:.0f} " if work is not None and work.amount.is_integer() else ""
     stated = [] if work is None else [(WORK, f"{amount}{work.unit}")]
     stated += [(CURRENCY, run.analysis.cost.currency)] if run.analysis.cost and run.analysis.cost.currency else []
+    stated += [(EXIT_CODE, str(run.exit_code))] if run.exit_code else []
     return NightlyRun(
         source=_name_source(source),
         run_id=known.id,

@@ -88,7 +88,7 @@ def build_trends(nights: Sequence[NightlyRecord]) -> tuple[Trend, ...]:
 def _build_point(
     date: str, label: str, held: Sequence[tuple[NightlyRecord, NightlyRun]], is_measured: bool, name: str
 ) -> Point:
-    values = [value for _, run in held if (value := run.value(name)) is not None]
+    values = [value for _, run in held if not run.failure and (value := run.value(name)) is not None]
     runs = []
     for night, run in held:
         # the driver, GPUs and version may affect figures as params do

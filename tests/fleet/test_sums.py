@@ -20,6 +20,7 @@ from tests.support.program import Program
 
 H100 = "NVIDIA H100 80GB HBM3"
 PRICES = '[prices]\ncurrency = "EUR"\ndate = 2026-10-01\n[[prices.rate]]\nmodel = "A100-SXM4-80GB"\ngpu_hour = 6.0\n'
+PRICES += '[[prices.rate]]\nmodel = "A100S"\ngpu_hour = 9.0\n'
 IDLE = (("work", 20), ("idle", 10), ("work", 30))
 
 
@@ -49,7 +50,7 @@ def test_hours_and_money_by_class_and_group(gpureport: Program, jobs: Path) -> N
     # a sum that lacks the price of a model is none; groups whose GPUs all have one keep theirs
     write_job(jobs, "c", Card(model=H100), user="cid", start="2026-10-07T12:00")
     found = report(gpureport, "jobs", "--by", "user")
-    assert (found["use"]["cost"], found["prices"]["unpriced_models"]) == (None, [H100])
+    assert (found["use"]["cost"], *found["prices"].values()) == (None, "EUR", "2026-10-01", [H100], ["A100S"])
     costs = {each["name"]: each["use"]["cost"] for each in found["groupings"][0]["groups"]}
     assert costs == {"ann": 12.0, "bob": 6.0, "cid": None}
 

@@ -16,9 +16,7 @@ from tests.support.tables import read_table
 
 LIMIT = "change gpu_utilization_ratio >= -4 points"
 SLOWER = "change gpu_seconds_per_1000_work <= 5%"
-OLD = night("old", 85.0)
-
-
+OLD, STEPS = night("old", 85.0), Work(amount=600, unit="steps")
 MINUTES = [60.0 * minute for minute in range(1, 9)]
 
 
@@ -32,6 +30,7 @@ NIGHTS: dict[str, Callable[[str, float, int], Analysis]] = {
     "constant": lambda name, mean, _: made(name, util=np.full(1800, mean)),
     "of two minutes": lambda name, mean, seed: night(name, mean, 120, seed),
     "trained": lambda name, end, _: ending(name, end),
+    "failed": lambda name, mean, _: night(name, mean, work=STEPS, info={"tags": (("exit_code", "7"),)}),
 }
 CLOSE = {"noisy": 0.003, "constant": 1e-7, "of two minutes": 0.005}
 """How far a change may be off."""

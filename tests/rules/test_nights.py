@@ -170,12 +170,12 @@ def test_a_night_without_data_is_seen(folder: Path) -> None:
 
 
 def test_a_night_without_stated_work_is_not_called_one_without_data(tmp_path: Path) -> None:
-    for number in range(4):
-        add_night(tmp_path, number, *(("--work", "600:steps") if number >= 2 else ()))
+    for number, code in enumerate((0, 0, 0, 0, 7)):
+        add_night(tmp_path, number, "--tag", f"exit_code={code}", *(("--work", "600:steps") if number >= 2 else ()))
     pages = site(tmp_path)
     figure = next(page for name, page in pages.items() if "gpu_seconds_per_1000_work" in name)
-    assert "no work stated" in figure.split(f">{date(1)}<")[1][:80]
-    assert "not recorded" not in figure
+    said = [figure.split(f">{date(number)}<")[1][:80] for number in (1, 4)]
+    assert ("no work stated" in said[0], "job failed (exit 7)" in said[1], "not recorded" in figure) == (1, 1, 0)
     assert not [name for name in pages if "cost_per_1000_work" in name]
 
 

@@ -19,6 +19,7 @@ from gpureport.nightly.baselines import find_slower
 from gpureport.regular_files import is_folder
 from gpureport.report import refuse_sources
 from gpureport.report.formats.branding import read_brand
+from gpureport.report.sections.head.recording_doubts import list_rejections
 from gpureport.settings import read_settings
 from gpureport.store.run_selection import select_runs
 from gpureport.store.store import Store
@@ -81,7 +82,8 @@ def _summarise(
     for path in done.damaged:
         print_note(f"gpureport: {path}: damaged; its runs were analysed again")
     told = {row["run_id"]: (row["run_name"], row["tags"]) for row in done.summaries if not options.anonymise}
-    for text in find_slower(store.folder, told.values()):
+    rejected = list_rejections([] if options.anonymise else [each.run for each in runs])
+    for text in (*find_slower(store.folder, told.values()), *[*rejected][:_MOST_NAMED]):
         print_note(text)
     failed = [make_row("", "", run_name=each.locator, error=each.error) for each in unread]
     failed += [make_row("", each, run_name=each, error="damaged; ingest the run again") for each in damaged]

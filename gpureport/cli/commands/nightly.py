@@ -125,7 +125,7 @@ def _capture_night(
             if isinstance(found, SourceError):
                 print_error(str(found))
         elif (first := first_night_of_run(earlier, found.run.id)) not in {None, night}:
-            what = f"this is the log from the night of {first}, not a new one"
+            what = f"this log was added before, as the night of {first}"
             add_missing(source, step, what, "earlier_night")
             print_error(f"{source}: {what}")
         else:

@@ -1,12 +1,13 @@
 """JSON output of `gpureport compare` (schema `gpureport.comparison/1`). Keys may be added, but not renamed."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import fsum
 
 from gpureport.analysis.advice.choose import STEPS
 from gpureport.analysis.results import Analysis
-from gpureport.comparison.across import memory_fits
-from gpureport.comparison.chain import Comparison, pair_steps, summarize_steps
+from gpureport.comparison.across import fit_memory
+from gpureport.comparison.chain import Comparison, pair_steps, summarize_step
 from gpureport.comparison.changes import ChangeKind, RemainingLoss, measure_remaining_loss, summarize_by_kind
 from gpureport.comparison.evidence import WholeRecordingFigure
 from gpureport.comparison.factors import Factor
@@ -80,12 +81,12 @@ def render(comparison: Comparison, by: Sequence[Factor] = ()) -> str:
             },
             "groups": [
                 list_fields(group, "too_short_run") | {"brief": group.too_short_run}
-                for group in summarize_steps(comparison.steps)
+                for group in map(summarize_step, comparison.steps)
             ],
             "study": study and _study(study),
             "memory_fits": [
                 list_fields(fit) | {"smallest": fit.smallest and fit.smallest.model}
-                for fit in memory_fits(comparison.steps)
+                for fit in map(fit_memory, comparison.steps)
             ],
             "remaining": remaining,
             "gains": build_gains(comparison, found),
@@ -183,7 +184,7 @@ _MADE: Made = {
     BestGroup: lambda best: {"lower_quality": [_describe_quality(change, _LOWER) for change in best.lower_quality]},
     Delta: lambda one: {
         "reason_check": one.reason.check if one.reason else "",
-        "general_reason": describe_reason(one.reason.of_any_run) if one.reason and one.reason.run else "",
+        "general_reason": describe_reason(replace(one.reason, run="", amount=0.0)) if one.reason and one.reason.run else "",
     },
     QualityChange: lambda change: {"fell": change.fell},
     RemainingLoss: lambda remaining: {"lost_gpu_seconds": dict(remaining.lost_gpu_seconds)},

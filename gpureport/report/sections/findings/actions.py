@@ -196,7 +196,8 @@ def _list_measurements(
         yield 1, Action(f"Record at least {needed}", "Allows more checks", text, f"{count} checks need a longer log.")
         return
     yield from ((1, each) for each in _measure_longer(comparison))
-    if any(run.run.gpus for run in runs) and any(step.work_unit is None for step in steps):
+    is_unstated = any(step.work_unit is None and not any(run.exit_code for run in step.runs) for step in steps)
+    if any(run.run.gpus for run in runs) and is_unstated:
         text = "Fair comparisons are per unit of work: add --work N:UNIT, such as --work 12000:batches."
         yield 2, Action("Specify the amount of work", "Shows cost per unit of work", text, "The work is not known.")
 

@@ -36,6 +36,7 @@ def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
         _describe_drift(comparison),
         _describe_other_use(comparison),
         _describe_unfinished([run.analysis.run for run in runs]),
+        *_list_failures(runs),
         _describe_few_samples(runs),
         *_list_doubts_on_runs(runs),
         describe_data_waits(runs),
@@ -101,6 +102,13 @@ def _describe_unfinished(runs: Sequence[Run]) -> str:
     lacking = [display.clean(run.name) for run in cut if run.work is None] if len(runs) > 1 else []
     todo = "is not known: give one --work per source, or omit it" if lacking else ""
     return f"{named} {state}{f'; the work of {list_labels(lacking)} {todo}' if lacking else ''}."
+
+
+def _list_failures(runs: Sequence[SampledRun]) -> Iterator[str]:
+    if failed := [run for run in runs if run.exit_code]:
+        named = [f"{clean_name(run.info.name)} (exit {run.exit_code})" for run in failed]
+        unknown = "" if all(run.info.work for run in failed) else ", so its work is not known"
+        yield f"Job failed: {display.join_first(named, _JOBS)}{unknown}."
 
 
 def _list_doubts_on_runs(runs: Sequence[SampledRun]) -> Iterator[str]:

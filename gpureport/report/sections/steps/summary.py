@@ -311,11 +311,11 @@ def _list_chain(figures: Figures) -> Iterator[IntervalChart]:
             runs = chain.read_run_figures(step, metric) if mean or metric == measured.TRAINING_RATE else []
             rows.append(_build_row(step, mean, [run for run in runs if run.value], size))
         yield IntervalChart(title=f"{figures.format(metric).title}, {unit}", form="dots", share=False, rows=tuple(rows))
-    yield _build_use_chart(steps, chain.summarize_steps(steps), "dots")
+    yield _build_use_chart(steps, [*map(chain.summarize_step, steps)], "dots")
 
 
 def _list_groups(steps: Sequence[Step]) -> Iterator[IntervalChart]:
-    found = chain.summarize_steps(steps)
+    found = [*map(chain.summarize_step, steps)]
     yield _build_use_chart(steps, found, "bars")
     unit = found[0].work_unit
     if unit is None or any(group.work_unit != unit for group in found):
