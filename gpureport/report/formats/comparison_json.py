@@ -179,13 +179,16 @@ def _study(study: Study) -> Content:
     }
 
 
+def _delta(delta: Delta) -> Content:
+    reason = delta.reason
+    general = describe_reason(replace(reason, run="", amount=0.0)) if reason and reason.run else ""
+    return {"reason_check": reason.check if reason else "", "general_reason": general}
+
+
 _MADE: Made = {
     AdvisedChange: lambda change: {"title": STEPS[change.name].title},
     BestGroup: lambda best: {"lower_quality": [_describe_quality(change, _LOWER) for change in best.lower_quality]},
-    Delta: lambda one: {
-        "reason_check": one.reason.check if one.reason else "",
-        "general_reason": describe_reason(replace(one.reason, run="", amount=0.0)) if one.reason and one.reason.run else "",
-    },
+    Delta: _delta,
     QualityChange: lambda change: {"fell": change.fell},
     RemainingLoss: lambda remaining: {"lost_gpu_seconds": dict(remaining.lost_gpu_seconds)},
     StepGain: _gain,
