@@ -328,6 +328,9 @@ def list_tracked_runs(sources: Sequence[str], options: Options) -> tuple[list[st
     for source in fetch_sources(sources):
         tracking = find_tracker(source)
         if tracking is None:
+            # raises for a path that does not exist
+            if not path_exists(source):
+                reading.find_runs(source)
             hint = "--list works only with MLflow, Neptune and Trackio stores"
             if store := find_store(source):
                 hint = f"give {store[1]}, which belongs to {store[0]}"

@@ -66,7 +66,8 @@ class Recordings(Store):
     def _describe(self, run_id: str, runs: Sequence[stored.Stored]) -> RunInfo:
         first, keys, asked = runs[0], " ".join(sorted(run.key for run in runs)), self.asked
         if fault := next((run.fault for run in runs if run.fault is not None), None):
-            return RunInfo(id=run_id, key=keys, name=run_id, fault=fault)
+            status = "found in two folders" if fault.code == "run_in_two_folders" else "cannot be read"
+            return RunInfo(id=run_id, key=keys, name=run_id, status=status, fault=fault)
         processes = (each for run in runs for each in hardware.find_processes(run, self.chosen))
         gpus = {each.gpu for process in processes for each in process.leaves.values()}
         state = "failed" if first.scalars.get("sys/failed") is True else str(first.scalars.get("sys/state", "")).lower()
@@ -107,11 +108,13 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
     runs = [each.load() if each.load else each for each in store.held[info.id]]
     every = list[hardware.Process]()
     parts, params = defaultdict[str, list[tracker_series.Series]](list), dict[str, str]()
+    zone: str | None = "UTC"
     for run in runs:
         own = hardware.find_processes(run, store.chosen)
         # exports from Neptune 3 are in UTC, but those of the Neptune 2 client in local time
         if run.files and (any(each.client for each in own) or run.scalars.get("sys/id") == run.id):
-            stored.correct_local_times(run, [path for each in own for path in each.leaves], options.tz)
+            paths = [path for each in own for path in each.leaves]
+            zone = None if stored.correct_local_times(run, paths, options.tz) else zone
         for path in sorted({*run.series}.difference(*((*each.leaves, *each.others) for each in own))):
             parts[path].append(run.series[path])
         params |= _collect_params(run, own)
@@ -147,6 +150,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
         name=asked.group or runs[0].name,
         quality=_account(runs, found, asked),
         throughput=asked.throughput,
+        timezone=zone,
         state=[(run.size, run.last, *(len(each.times) for each in run.series.values())) for run in runs],
         stage=asked.stage,
         last=max(lasts),

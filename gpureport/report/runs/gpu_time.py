@@ -72,8 +72,11 @@ def excessive_short_pauses(analyses: Iterable[Analysis]) -> float | None:
 
 
 def is_lower_bound(analyses: Sequence[Analysis]) -> bool:
-    unknown = any(gains.loses_unknown_time(analysis.findings) for analysis in analyses)
-    return unknown or excessive_short_pauses(analyses) is not None
+    return bool(list_unmeasured_kinds(analyses)) or excessive_short_pauses(analyses) is not None
+
+
+def list_unmeasured_kinds(analyses: Sequence[Analysis]) -> list[str]:
+    return gains.list_unmeasured_kinds(each for analysis in analyses for each in analysis.findings)
 
 
 def format_held(held: float, runs: int) -> str:

@@ -17,7 +17,7 @@ from gpureport.report.model.head import VerdictCode
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.steps.figures import Figures
-from gpureport.report.wording import display
+from gpureport.report.wording import display, terms
 
 _UNKNOWN = "No {} was recorded, so GPU time cannot be assessed."
 _NAMED = 3
@@ -76,6 +76,10 @@ def describe_short_pauses(ratio: float) -> str:
     return f"not known: short pauses took {display.percent(ratio)}"
 
 
+def name_kinds(kinds: Sequence[str]) -> str:
+    return display.join_words([display.lower_first(terms.kind_title(kind)) for kind in kinds])
+
+
 def describe_loss(analyses: Sequence[Analysis]) -> str:
     """Return the loss in words: `4.7% of 49.9 GPU-min was lost: start-up 2.1%, heat 1.9%`."""
     held, unseen = gpu_time.job_gpu_seconds(analyses), gpu_time.unobserved_ratio(analyses)
@@ -85,7 +89,7 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
     if is_mostly_unseen:
         # unobserved time may be lost entirely, so use the observed time as the base
         held *= 1 - unseen
-    lost = gpu_time.lost_seconds_by_class(analyses)
+    lost, kinds = gpu_time.lost_seconds_by_class(analyses), gpu_time.list_unmeasured_kinds(analyses)
     is_lower_bound = gpu_time.is_lower_bound(analyses)
     ratio, pauses = sum(lost.values()) / held, gpu_time.excessive_short_pauses(analyses)
     if ratio >= gains.NOTABLE_RATIO:
@@ -97,7 +101,7 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
     elif pauses is not None:
         said = f"The lost GPU time is {describe_short_pauses(pauses)}."
     else:
-        said = "GPU time was lost, but the amount is not known." if is_lower_bound else "Hardly any GPU time was lost."
+        said = f"The lost GPU time is not known: {name_kinds(kinds)}." if kinds else "Hardly any GPU time was lost."
     return said + (f" Another {display.percent(unseen)} has no data." if is_partly_unseen(analyses) else "")
 
 

@@ -147,12 +147,12 @@ def _write_run_lead(
     yield from map(doubted.describe_drivers, analyses)
     if findings.too_short or not gpu_time.job_gpu_seconds(analyses) or losses.is_display_alone(analyses):
         return
-    lost = losses.describe_loss(analyses)
+    lost, unmeasured = losses.describe_loss(analyses), gpu_time.list_unmeasured_kinds(analyses)
     if told is not None and told.finding.kind in _SLOWED and told.lost and told.share >= gains.NOTABLE_RATIO:
         whole = "" if told.is_plural or len(told.run.run.gpus) == 1 else display.duration(told.lost)
         whole = whole and f"{whole} of computing on {told.gpus}, "
         lost = f"That cost {whole}{display.percent(told.share)} of all GPU time."
-    elif told is not None and not told.lost and lost:
+    elif told is not None and not told.lost and lost and told.finding.kind not in unmeasured:
         lost = f"Separately, {display.lower_first(lost)}"
     is_one_class = len(gpu_time.lost_seconds_by_class(analyses)) == 1
     if told is not None and len(runs) > 1 and lost:
@@ -353,7 +353,7 @@ def _build_use_tiles(step: Step, findings: Findings) -> tuple[Tile, Tile]:
     pauses = gpu_time.excessive_short_pauses(analyses)
     computing, lost = seconds.get("computing", 0.0) / held, sum(by_class.values()) / held
     share = display.percent(lost)
-    if pauses is not None:
+    if gpu_time.is_lower_bound(analyses):
         share = f"at least {share}" if lost >= gains.NOTABLE_RATIO else "not known"
     base = f"Of {gpu_time.format_held(held, len(analyses))}"
     if 1 > unseen > gains.UNSEEN_RATIO:
@@ -362,8 +362,8 @@ def _build_use_tiles(step: Step, findings: Findings) -> tuple[Tile, Tile]:
     value, unit = "not known", ""
     if pauses is not None and lost < gains.NOTABLE_RATIO:
         context = f"Short pauses took {display.percent(pauses)}"
-    elif not by_class and gpu_time.is_lower_bound(analyses):
-        context = "Some was lost to slowed clocks"
+    elif not by_class and (unmeasured := gpu_time.list_unmeasured_kinds(analyses)):
+        context = display.raise_first(losses.name_kinds(unmeasured))
     else:
         is_partly_seen = unseen > gains.MOST_UNSEEN_RATIO
         seen = held * (1 - unseen) if is_partly_seen else held
