@@ -40,6 +40,7 @@ from gpureport.recording import (
 from gpureport.regular_files import name_by_url
 
 _MOST_STEP = 2**62
+_APART = 0.05  # Difference of the work's rate and the mean logged rate from which both are named.
 
 
 class Series(NamedTuple):
@@ -193,7 +194,11 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
         counted = count_by_rates(found.times, found.values, found.steps.astype(np.float64), span[0])
         if counted and (amount := counted.within(*span)) > 0:
             work = Work(amount=amount, unit=named.unit or named.name)
-            notes.append(f"Work done according to {named.name}: {amount:.0f} {work.unit}.")
+            how = f"{named.name} times the time between its values"
+            mean = float(found.values.mean())
+            if abs((counted.rate or mean) - mean) > _APART * mean:
+                how += f", which average {mean:,.4g}/s"
+            notes.append(f"Work done: {amount:,.0f} {work.unit} ({how}).")
     if work is None and throughput is not None:
         available = list_first([*metrics], 4) or "none"
         notes.append(f"No training metric {throughput!r} counts work in this run; its metrics are {available}.")
