@@ -191,7 +191,9 @@ def _draft(header: Sequence[str], row: Sequence[str]) -> Iterator[str]:
     numbered = next((one for one in header if headings.recognise_column(one, headings.INDEX_COLUMNS)), None)
     yield '# Replace each "?", save this as map.toml, and give --map map.toml.'
     yield f"[time]  # or leave it out and give --interval\ncolumn = {_quote(time)}"
-    yield f'format = "{ISO}"  # or epoch_s, or %d.%m.%Y %H:%M:%S'
+    cell = dict(zip(header, row, strict=False)).get(time, "").partition(".")[0]
+    shape = dict(zip((10, 13, 16, 19), EPOCHS, strict=True)).get(len(cell) if cell.isdigit() else 0, ISO)
+    yield f'format = "{shape}"  # iso, epoch_s, or %d.%m.%Y %H:%M:%S'
     yield '# zone = "Europe/Berlin"'
     yield from [f"\n[device]\ncolumn = {_quote(numbered)}"] if numbered else []
     for name in (one for one in header if one not in {time, numbered}):
