@@ -233,10 +233,9 @@ def list_gpu_logs(source: Path) -> list[Input]:
         for tracker in TRACKERS:
             tracker.refuse_folder(source)
         store = find_store(source)
-        tables = (path for path in list_files(source) if path.suffix in {".csv", ".tsv"})
-        table = next((path for path in tables if not _classify(path, find_state(path))[0]), None)
-        hint = RECORDS_ONE if table is None else f"if {table} has GPU data, give that file with --map"
-        hint = hint if store is None else f"give {store[1]}, which contains {store[0]} runs"
+        table = next((path for path in list_unused_files(source, ()) if not is_readable(path)), None)
+        hint = f"if {table} has GPU data, give that file with --map" if table else RECORDS_ONE
+        hint = f"give {store[1]}, which contains {store[0]} runs" if store else hint
         raise SourceError(str(source), "the folder has no GPU log", hint, code="no_log")
     return logs
 

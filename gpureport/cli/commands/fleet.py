@@ -38,9 +38,7 @@ def fleet(source: tuple[str, ...], options: Options) -> int:
     engine = running.open_engine(options.engine, options.scheduler)
     if not source:
         if option := sources.find_given(options, [*sources.READING, *_LABELLING]):
-            what = "this option applies only when a log is read"
-            hint = "name a SOURCE, or leave out the option"
-            raise SettingsError(option, what, hint, code="only_while_reading")
+            raise SettingsError(option, "it needs a log", "name one, or leave it out", code="only_while_reading")
         options = replace(options, tagged=options.tag)
     done = _summarise(source, options, rules, engine)
     asked = ", ".join(each.text.removeprefix("tag:") for each in words.build_selection(options))
@@ -69,8 +67,7 @@ def _summarise(
     runs, damaged = select_runs(wanted, selection), () if named else index.damaged
     if not (runs or unread or damaged):
         if index.runs:
-            hint = "list runs: gpureport runs list"
-            raise StoreError(str(store.folder), "no stored run matches", hint, code="nothing_selected")
+            raise StoreError(str(store.folder), "no stored run matches", words.LIST_RUNS, code="nothing_selected")
         hint = "ingest logs first, or name a folder of logs"
         raise StoreError(str(store.folder), "contains no runs", hint, code="empty_store")
     every_run = frozenset(each.run.id for each in index.runs)

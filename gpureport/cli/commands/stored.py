@@ -18,7 +18,7 @@ from gpureport.importers.time_window import RunReading
 from gpureport.recording import Run
 
 _open = partial(words.find_store, must_exist=True)
-_LISTING = {"listing", "map", "experiment", "project", "filter", "latest", "group", "run", "store"}
+_LISTING = {"listing", "map", "experiment", "project", "filter", "latest", "group", "store"}
 _FORMATS = {"text": account.render_text, "json": account.render_json, "csv": account.render_csv}
 
 
@@ -27,8 +27,7 @@ def ingest(source: tuple[str, ...], options: Options) -> int:
         what = "this option changes what is shown, not what is stored"
         raise SettingsError("--anonymise", what, "use it with gpureport analyze", code="names_are_kept")
     if options.listing:
-        unused = [name for name in FIELDS if name not in _LISTING or (name == "run" and not options.group)]
-        if given := sources.find_given(options, unused):
+        if given := sources.find_given(options, [name for name in FIELDS if name not in _LISTING]):
             raise SettingsError(given, "--list only shows the runs", "leave it out", code="only_while_reading")
         lines, unreadable = sources.list_tracked_runs(source, options)
         print_lines(lines)

@@ -66,8 +66,7 @@ class Recordings(Store):
     def _describe(self, run_id: str, runs: Sequence[stored.Stored]) -> RunInfo:
         first, keys, asked = runs[0], " ".join(sorted(run.key for run in runs)), self.asked
         if fault := next((run.fault for run in runs if run.fault is not None), None):
-            status = "found in two folders" if fault.code == "run_in_two_folders" else "cannot be read"
-            return RunInfo(id=run_id, key=keys, name=run_id, status=status, fault=fault)
+            return RunInfo(id=run_id, key=keys, name=run_id, status=fault.code.replace("_", " "), fault=fault)
         processes = (each for run in runs for each in hardware.find_processes(run, self.chosen))
         gpus = {each.gpu for process in processes for each in process.leaves.values()}
         state = "failed" if first.scalars.get("sys/failed") is True else str(first.scalars.get("sys/state", "")).lower()
@@ -81,12 +80,6 @@ class Recordings(Store):
             hardware="unknown" if first.paths is None else describe_devices(gpus),
             lacks="not examined" if first.paths is None else "",
         )
-
-
-def _holds(path: Path) -> bool:
-    # hidden folders are searched only if the user names them
-    files = (each for each in _list_files(path, hidden=False) if each.is_file())
-    return any(recognise(each) for each in files for recognise in _FORMS)
 
 
 def _refuse_folder(folder: Path) -> None:
@@ -248,7 +241,8 @@ def _account(runs: Sequence[stored.Stored], found: hardware.Hardware, asked: Sel
 NEPTUNE = Tracker(
     kind="neptune",
     title="Neptune",
-    holds=_holds,
+    # hidden folders are searched only if the user names them
+    holds=lambda path: any(one.is_file() and form(one) for one in _list_files(path, hidden=False) for form in _FORMS),
     open=Recordings,
     record=_record,
     refuse_folder=_refuse_folder,

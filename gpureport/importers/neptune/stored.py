@@ -156,8 +156,7 @@ def _open(path: Path, root: Path, names: Sequence[str]) -> Iterator[Iterator["pa
         held = parquet.read_schema(path).names
         if missing := [name for name in (*_KEYS, *_POINTS) if name not in held]:
             what = f"it has no {missing[0]} column"
-            hint = "export the run again, or leave out the file"
-            raise SourceError(str(path), what, hint, code="no_such_column")
+            raise SourceError(str(path), what, "export the run again", code="no_such_column")
         file = parquet.ParquetFile(path, read_dictionary=_KEYS)
         wanted = [name for name in held if name in names]
         yield map(read, range(file.num_row_groups))
@@ -215,7 +214,6 @@ def _load(run: Stored, root: Path) -> Stored:
 
 
 def correct_local_times(run: Stored, hardware: Iterable[str], tz: str | None) -> bool:
-    """Convert local times; return whether they probably remain local."""
     series, notes, left = dict(run.series), list(run.notes), 0
     for path, each in run.series.items() if tz else ():
         zone = load_zone(str(tz))

@@ -88,8 +88,7 @@ def read_column(columns: Section, heading: str, *, by_row: bool) -> MappedColumn
     unit = stated or CLEAR.get(metric.unit, "")
     if unit not in UNITS or UNITS[unit].base != metric.unit:
         hint = f"its units are {', '.join(_list_units(metric.unit)) or 'none'}"
-        what = f"no unit {stated!r} for {name} ({column})"
-        raise said.wrong("unit", what, hint, code="wrong_unit")
+        raise said.wrong("unit", f"no unit {stated!r} for {name} ({column})", hint, code="wrong_unit")
     index = device.removeprefix("gpu:")
     numbered = index != device and index.isascii() and index.isdigit() and int(index) < MOST_GPUS
     of_host = metric.scope is Scope.HOST

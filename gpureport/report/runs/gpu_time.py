@@ -71,14 +71,6 @@ def excessive_short_pauses(analyses: Iterable[Analysis]) -> float | None:
     return gains.measure_excessive_short_pauses(seconds)
 
 
-def is_lower_bound(analyses: Sequence[Analysis]) -> bool:
-    return bool(list_unmeasured_kinds(analyses)) or excessive_short_pauses(analyses) is not None
-
-
-def list_unmeasured_kinds(analyses: Sequence[Analysis]) -> list[str]:
-    return gains.list_unmeasured_kinds(each for analysis in analyses for each in analysis.findings)
-
-
 def format_held(held: float, runs: int) -> str:
     return f"{display.gpu_time(held / runs)} per run" if runs > 1 else display.gpu_time(held)
 

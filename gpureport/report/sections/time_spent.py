@@ -13,7 +13,7 @@ from gpureport.analysis.series.device_series import build_device_series
 from gpureport.columns import FloatArray
 from gpureport.comparison.chain import Comparison, Mean, average, mean_over_runs
 from gpureport.comparison.figures import PER_WORK, TRAINING_RATE, count_jobs, find_sampling_step
-from gpureport.comparison.gains import loses_unknown_time, measure_excessive_short_pauses
+from gpureport.comparison.gains import list_unmeasured_kinds, measure_excessive_short_pauses
 from gpureport.comparison.run import UTILISATION
 from gpureport.comparison.steps import Step
 from gpureport.comparison.study import Study
@@ -205,7 +205,7 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
         whole = fsum(time.job_seconds for time in group) / len(group)
         devices = [time.device for time in group]
         own = [each for each in run.analysis.findings if not each.devices or {*devices} & {*each.devices}]
-        unnamed = "loss not known" if loses_unknown_time(own) else "nothing lost"
+        unnamed = "loss not known" if list_unmeasured_kinds(own) else "nothing lost"
         ratios = [dict(time.seconds).get("computing", 0.0) / time.job_seconds for time in group]
         bar = SpentBar(
             label=_name_gpus(run, devices, is_rest=len(groups) > 1),

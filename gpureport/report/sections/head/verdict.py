@@ -147,12 +147,12 @@ def _write_run_lead(
     yield from map(doubted.describe_drivers, analyses)
     if findings.too_short or not gpu_time.job_gpu_seconds(analyses) or losses.is_display_alone(analyses):
         return
-    lost, unmeasured = losses.describe_loss(analyses), gpu_time.list_unmeasured_kinds(analyses)
+    lost = losses.describe_loss(analyses)
     if told is not None and told.finding.kind in _SLOWED and told.lost and told.share >= gains.NOTABLE_RATIO:
         whole = "" if told.is_plural or len(told.run.run.gpus) == 1 else display.duration(told.lost)
         whole = whole and f"{whole} of computing on {told.gpus}, "
         lost = f"That cost {whole}{display.percent(told.share)} of all GPU time."
-    elif told is not None and not told.lost and lost and told.finding.kind not in unmeasured:
+    elif told is not None and not told.lost and lost and not gains.list_unmeasured_kinds([told.finding]):
         lost = f"Separately, {display.lower_first(lost)}"
     is_one_class = len(gpu_time.lost_seconds_by_class(analyses)) == 1
     if told is not None and len(runs) > 1 and lost:
@@ -350,20 +350,18 @@ def _build_use_tiles(step: Step, findings: Findings) -> tuple[Tile, Tile]:
     held, unseen = gpu_time.job_gpu_seconds(analyses), gpu_time.unobserved_ratio(analyses)
     seconds = gpu_time.seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
     by_class = gpu_time.lost_seconds_by_class(analyses)
-    pauses = gpu_time.excessive_short_pauses(analyses)
+    unknown = losses.explain_lower_bound(analyses)
     computing, lost = seconds.get("computing", 0.0) / held, sum(by_class.values()) / held
     share = display.percent(lost)
-    if gpu_time.is_lower_bound(analyses):
+    if unknown:
         share = f"at least {share}" if lost >= gains.NOTABLE_RATIO else "not known"
     base = f"Of {gpu_time.format_held(held, len(analyses))}"
     if 1 > unseen > gains.UNSEEN_RATIO:
         base = f"{display.percent(computing / (1 - unseen))} of the time recorded"
     first = Tile(label=labels[0], value=display.percent(computing), context=f"{base}; lost {share}")
     value, unit = "not known", ""
-    if pauses is not None and lost < gains.NOTABLE_RATIO:
-        context = f"Short pauses took {display.percent(pauses)}"
-    elif not by_class and (unmeasured := gpu_time.list_unmeasured_kinds(analyses)):
-        context = display.raise_first(losses.name_kinds(unmeasured))
+    if unknown and lost < gains.NOTABLE_RATIO:
+        context = display.raise_first(unknown)
     else:
         is_partly_seen = unseen > gains.MOST_UNSEEN_RATIO
         seen = held * (1 - unseen) if is_partly_seen else held
