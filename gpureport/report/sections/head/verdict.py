@@ -152,7 +152,7 @@ def _write_run_lead(
         whole = "" if told.is_plural or len(told.run.run.gpus) == 1 else display.duration(told.lost)
         whole = whole and f"{whole} of computing on {told.gpus}, "
         lost = f"That cost {whole}{display.percent(told.share)} of all GPU time."
-    elif told is not None and not told.lost and lost and not gains.list_unmeasured_kinds([told.finding]):
+    elif told and not told.lost and lost and display.lower_first(terms.kind_title(told.finding.kind)) not in lost:
         lost = f"Separately, {display.lower_first(lost)}"
     is_one_class = len(gpu_time.lost_seconds_by_class(analyses)) == 1
     if told is not None and len(runs) > 1 and lost:
