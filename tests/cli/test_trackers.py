@@ -32,8 +32,7 @@ def test_a_run_is_stored_once_and_read_again_when_it_has_grown(gpureport: Progra
     assert (done.code, done.out.startswith("Stored baseline: ")) == (0, True)
     assert [word in done.err for word in ("2 runs skipped", "on", "bare", "--run")] == [True] * 4
     assert gpureport("ingest", str(source), "--run", "on").err == ""
-    every = gpureport("-v", "ingest", str(source), "--force").out
-    assert "540 points = 538 kept + 0 rejected + 2 " in every
+    assert "540 points = 538 kept + 0 rejected + 2 " in gpureport("-v", "ingest", str(source), "--force").out
     assert gpureport("ingest", str(source)).out.startswith("baseline is already stored: ")
     source.unlink()
     database(source, [Made(id=run_id(1), name="baseline", series=monitored([*_TICKS, _TICKS[-1] + 10_050]))])
