@@ -139,7 +139,7 @@ class Options:
     tagged: Pairs = many("--tag KEY=VALUE", "Select stored runs with this tag (repeatable).", read.pair)
     where: Texts = many(
         "COMPARISON",
-        "Select stored runs that match: gpus>=8, model~*a100*, tag:user=ann (repeatable: all must match).",
+        "Select stored runs with gpus>=8, model~*a100*, tag:user=ann, param:lr=0.1 (repeatable: all must match).",
     )
     since: Texts = many("TIME", "Select stored runs that ended within this time (30d, 12h) or since a date.")
     store: "Place | None" = one(

@@ -332,12 +332,14 @@ def list_tracked_runs(sources: Sequence[str], options: Options) -> tuple[list[st
     for source in fetch_sources(sources):
         tracking = find_tracker(source)
         if tracking is None:
+            # raises for a path that does not exist
+            if not path_exists(source):
+                reading.find_runs(source)
             hint = describe_stores(source) or "--list works only with MLflow, Neptune and Trackio stores"
             raise SourceError(source, "this is not a tracker's store", hint, code="not_a_tracker")
         held = tracking.listed(source, build_tracker_selection(options))
         if deleted := [f"{run.name} ({run.id})" for run in held if run.deleted]:
-            said = "1 deleted run is" if len(deleted) == 1 else f"{len(deleted)} deleted runs are"
-            print_note(f"gpureport: {source}: {said} not listed: {list_names(deleted)}; to read one, give its id")
+            print_note(f"gpureport: {source}: deleted runs are read only if named by id: {list_names(deleted)}")
         for run in (run for run in held if not run.deleted):
             started = "not recorded" if run.started is None else iso_time(run.started, run.timezone)
             holds = run.holds if run.fault is None else str(run.fault)

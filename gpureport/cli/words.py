@@ -22,7 +22,7 @@ from gpureport.store import run_selection
 from gpureport.store.run_records import StoredRun
 from gpureport.store.store import Entry, Store
 
-BASELINE = "baseline:"
+BASELINE, LIST_RUNS = "baseline:", "list runs: gpureport runs list"
 _MOST_STEPS, _SMALL = 40, 16 * 2**20
 
 
@@ -87,8 +87,7 @@ def select_sources(source: tuple[str, ...], options: Options, *, steps: bool = F
         refuse_parallel_jobs([run.step for run in runs], "--where", asked, options)
     ids = tuple(dict.fromkeys(run.id for run in runs))
     if not ids:
-        hint = "list runs: gpureport runs"
-        raise StoreError(str(place.folder), "no stored run matches", hint, code="nothing_selected")
+        raise StoreError(str(place.folder), "no stored run matches", LIST_RUNS, code="nothing_selected")
     print_note(f"gpureport: {count(len(ids), 'stored run')} selected")
     return ids
 
@@ -134,7 +133,7 @@ def read_stored(name: str, options: Options) -> list[Recording]:
         try:
             found = [place.read(lookup.find(name))]
         except UnknownRunError as error:
-            hint = f"list runs: gpureport runs; set a baseline: gpureport baseline set {name} RUN"
+            hint = f"{LIST_RUNS}; set a baseline: gpureport baseline set {name} RUN"
             if close := get_close_matches(name, [*baselines, *lookup.names], n=1):
                 is_baseline = close[0] in baselines
                 hint = f"did you mean the baseline {close[0]!r}?" if is_baseline else f"did you mean {close[0]!r}?"

@@ -32,11 +32,7 @@ def is_too_short(seconds: float, samples: int) -> bool:
     return seconds < SHORTEST_SECONDS or samples < FEWEST_SAMPLES
 
 
-def loses_unknown_time(findings: Iterable[Finding]) -> bool:
-    return bool(_list_unmeasured_kinds(findings))
-
-
-def _list_unmeasured_kinds(findings: Iterable[Finding]) -> list[str]:
+def list_unmeasured_kinds(findings: Iterable[Finding]) -> list[str]:
     unmeasured = {one.kind for one in findings if one.lost_gpu_seconds is None and one.root is None}
     # these kinds always lose GPU time, so a missing amount is unknown rather than zero
     return sorted(unmeasured & {kind.name for rule in RULES for kind in rule.descriptions if kind.always_loses_time})
@@ -66,7 +62,7 @@ def measure_lost_ratio(analysis: Analysis) -> float | None:
     seconds = sum_seconds_by_class(gpu.seconds for gpu in analysis.gpu_time)
     if not held or is_recording_too_short(analysis) or seconds.get("no_samples", 0.0) > MOST_UNSEEN_RATIO * held:
         return None
-    is_unknown = loses_unknown_time(analysis.findings) or measure_excessive_short_pauses(seconds) is not None
+    is_unknown = list_unmeasured_kinds(analysis.findings) or measure_excessive_short_pauses(seconds) is not None
     return None if is_unknown else fsum(seconds.get(name, 0.0) for name in LOST_CLASSES) / held
 
 
@@ -101,7 +97,7 @@ class Potential:
 
 def estimate_potential(left: RemainingLoss, analyses: Sequence[Analysis] = ()) -> Potential:
     """Return the largest possible speed-up of the whole job, 1 / (1 - share that is or may be lost)."""
-    unmeasured = _list_unmeasured_kinds(finding for analysis in analyses for finding in analysis.findings)
+    unmeasured = list_unmeasured_kinds(finding for analysis in analyses for finding in analysis.findings)
     held = left.held_gpu_seconds
     unseen, pauses = (left.unseen_gpu_seconds / held, left.pause_gpu_seconds / held) if held else (1.0, 0.0)
     is_seen = unseen <= MOST_UNSEEN_RATIO

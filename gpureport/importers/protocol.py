@@ -243,7 +243,7 @@ class Tracker:
         place, named = split_locator(source, f"{self.kind}:")
         store = self.open(place, named, selection)
         if selection.filter is not None and not store.filters:
-            hint = "select runs with --run or --experiment; * matches any characters"
+            hint = f"use --run or --experiment, or gpureport ingest {source}, then analyze --where param:KEY=VALUE"
             raise SettingsError("--filter", "only servers can filter runs", hint, code="filter_needs_server")
         return store, named
 

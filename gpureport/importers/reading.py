@@ -159,8 +159,7 @@ class Reading:
         except SourceError as error:
             if not each.beside:
                 raise error.at(each.locator) from error
-            why = f"{error.what}; {error.hint}"
-            self._notes.append(f"{each.locator} is next to the log, but was not used: {why}.")
+            self._notes.append(f"{each.locator} is next to the log, but was not used: {error.what}; {error.hint}.")
             return
         self._refuse_rejected_lines(read.outcome, each.locator)
         self._training[each] = read

@@ -234,7 +234,9 @@ def list_gpu_logs(source: Path) -> list[Input]:
     if not logs:
         for tracker in TRACKERS:
             tracker.refuse_folder(source)
-        hint = describe_stores(source) or RECORDS_ONE
+        table = next((path for path in list_unused_files(source, ()) if not is_readable(path)), None)
+        hint = f"if {table} has GPU data, give that file with --map" if table else RECORDS_ONE
+        hint = describe_stores(source) or hint
         raise SourceError(str(source), "the folder has no GPU log", hint, code="no_log")
     return logs
 

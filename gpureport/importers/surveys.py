@@ -54,8 +54,7 @@ class Log:
         self.gpus = tuple(device for device in self.outcome.devices if device.scope is Scope.GPU)
         rates = sorted(self.outcome.intervals.get(each.id) or 1.0 for each in self.gpus or self.outcome.devices)
         self.interval = rates[len(rates) // 2]
-        core = len(self.metrics & CORE_METRICS)
-        self.rank = -core, round(self.interval, 1), -len(self.metrics), self.file.sha256()
+        self.rank = -len(self.metrics & CORE_METRICS), round(self.interval, 1), -len(self.metrics), self.file.sha256()
         self.held = sum(table.nbytes for table in tables.values())
         if self.held + sum(log.held for log in surveyed.values() if log is not None) > _MOST_HELD:
             self.held = 0

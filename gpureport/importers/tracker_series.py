@@ -25,6 +25,7 @@ from gpureport.importers.reading import Reading, compute_run_id
 from gpureport.importers.sources import Labels, identify_companion
 from gpureport.importers.surveys import KEYS, find_span, shared_time
 from gpureport.names import choose_throughput
+from gpureport.number_format import format_number
 from gpureport.parsing import FIRST_MICROSECOND, LAST_MICROSECOND, MOST
 from gpureport.rates import count_by_rates
 from gpureport.recording import (
@@ -192,7 +193,8 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
         counted = count_by_rates(found.times, found.values, found.steps.astype(np.float64), span[0])
         if counted and (amount := counted.within(*span)) > 0:
             work = Work(amount=amount, unit=named.unit or named.name)
-            notes.append(f"Work done according to {named.name}: {amount:.0f} {work.unit}.")
+            how = f"{named.name}, usually {format_number(np.median(found.values))}/s, times the time between its values"
+            notes.append(f"Work done: {amount:,.0f} {work.unit} ({how}).")
     if work is None and throughput is not None:
         available = list_first([*metrics], 4) or "none"
         notes.append(f"No training metric {throughput!r} counts work in this run; its metrics are {available}.")

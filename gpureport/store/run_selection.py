@@ -96,7 +96,7 @@ class RunLookup:
         if ids and (entry := self._store.get(*ids)):
             return entry
         what = f'no file or stored run named "{name}"'
-        raise UnknownRunError(name, what, "list runs: gpureport runs", code="unknown_run")
+        raise UnknownRunError(name, what, "list runs: gpureport runs list", code="unknown_run")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +154,8 @@ def parse_condition(text: str) -> Condition:
         raise SettingsError("--where", f"{text!r} is not a comparison", _HINT, code="not_a_comparison")
     key, operator, value = match[1].strip(), match[2].replace("==", "="), match[3].strip()
     if not key.startswith(("tag:", "param:")) and key not in KEYS:
-        hint = f"write tag:{key}{operator}{value} for a tag; other keys are {', '.join(KEYS)} and param:KEY"
+        named = f"{key.removeprefix('params.')}{operator}{value}"
+        hint = f"write param:{named} for a parameter or tag:{named} for a tag; other keys are {', '.join(KEYS)}"
         raise SettingsError("--where", f"unknown key {key!r}", hint, code="unknown_key")
     value = value.replace(" ", "T") if key in TIMES else value
     if not _fits(key, operator, value):

@@ -150,8 +150,7 @@ class Store:
         with atomic_writes.raise_store_errors(self.folder):
             current = self.get(entry.run.id) or entry
             stored = replace(current.stored, run=_copy_labels(current.run, run))
-            text = run_records.dump_run(stored)
-            atomic_writes.write_bytes(entry.folder / RUN_FILE, text.encode(), self._runs)
+            atomic_writes.write_bytes(entry.folder / RUN_FILE, run_records.dump_run(stored).encode(), self._runs)
         return Entry(stored, entry.folder)
 
     def remove(self, entry: Entry) -> None:

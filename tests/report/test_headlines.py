@@ -109,6 +109,7 @@ MADE: dict[str, Callable[[], Any]] = {
     "the best of three groups": lambda: runs.groups(1000, 3000, 2000),
     "two settings": lambda: runs.groups(9, 8, 6, 5, lr="1212", batch_size="3388"),
     "groups of single runs": lambda: runs.groups(1000, 3000, 2000, count=1),
+    "training that slows": lambda: runs.with_findings(divided(computing=600), testing.finding("rate_falls", (30, 600))),
     "groups alike": lambda: runs.groups(1000, 1000, 1000),
 }
 TOLD = {name: told for name, *told in read_table(Path(__file__).with_name("headlines.tsv"))}

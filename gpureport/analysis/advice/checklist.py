@@ -103,7 +103,7 @@ def answer_checklist(
         "other": "; low use has another cause (underutilised)" if "underutilised" in found else "",
         "job": f"the job uses {facts.framework}; " if facts.framework else "",
         "params": ", ".join(dict.fromkeys(one.text for one in taken or means)),
-        "work": f"{run.work.amount:,.12g} {run.work.unit}" if run.work else "",
+        "work": f"{phrases.number(run.work.amount)} {run.work.unit}" if run.work else "",
         "speeds": ", ".join(metrics),
     }
     for item in ITEMS:

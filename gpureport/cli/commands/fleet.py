@@ -71,8 +71,7 @@ def _summarise(
     runs, damaged = select_runs(wanted, selection), () if named else index.damaged
     if not (runs or unread or damaged):
         if index.runs:
-            hint = "list runs: gpureport runs"
-            raise StoreError(str(store.folder), "no stored run matches", hint, code="nothing_selected")
+            raise StoreError(str(store.folder), "no stored run matches", words.LIST_RUNS, code="nothing_selected")
         hint = "ingest logs first, or name a folder of logs"
         raise StoreError(str(store.folder), "contains no runs", hint, code="empty_store")
     every_run = frozenset(each.run.id for each in index.runs)

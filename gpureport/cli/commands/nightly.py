@@ -39,7 +39,7 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
         hint = "use --name to give runs other names"
         raise SettingsError("--anonymise", "a history keeps the names of runs", hint, code="names_are_kept")
     if option := "" if source else sources.find_given(options, _GATES):
-        raise SettingsError(option, "no run is checked without a SOURCE", "name tonight's log", code="needs_source")
+        raise SettingsError(option, "no run is checked", "name tonight's log", code="needs_source")
     now = messages.now()
     if isinstance(options.site, RemotePath):
         options.site.check_bucket()

@@ -12,12 +12,13 @@ import click
 
 from gpureport.cli import account, messages, sources, words
 from gpureport.cli.messages import Exit, Verbosity, make_printable, print_lines
-from gpureport.cli.options import Options
+from gpureport.cli.options import FIELDS, Options
 from gpureport.errors import InternalError, SettingsError, SourceError
 from gpureport.importers.time_window import RunReading
 from gpureport.recording import Run
 
 _open = partial(words.find_store, must_exist=True)
+_LISTING = {"listing", "map", "experiment", "project", "filter", "latest", "group", "store"}
 _FORMATS = {"text": account.render_text, "json": account.render_json, "csv": account.render_csv}
 
 
@@ -26,6 +27,8 @@ def ingest(source: tuple[str, ...], options: Options) -> int:
         what = "this option changes what is shown, not what is stored"
         raise SettingsError("--anonymise", what, "use it with gpureport analyze", code="names_are_kept")
     if options.listing:
+        if given := sources.find_given(options, [name for name in FIELDS if name not in _LISTING]):
+            raise SettingsError(given, "--list only shows the runs", "leave it out", code="only_while_reading")
         lines, unreadable = sources.list_tracked_runs(source, options)
         print_lines(lines)
         return Exit.SOURCE if unreadable else 0

@@ -145,8 +145,7 @@ class Server(Store):
 
     def _not_mlflow(self, why: str) -> SourceError:
         what = f"it responds, but is not an MLflow server ({redact_start(' '.join(why.split()))})"
-        hint = "check the address and its path prefix"
-        return SourceError(self.where, what, hint, code="not_an_mlflow_server")
+        return SourceError(self.where, what, "check the address and its path prefix", code="not_an_mlflow_server")
 
     @contextmanager
     def _expect_fields(self) -> Iterator[None]:

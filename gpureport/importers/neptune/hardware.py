@@ -144,8 +144,7 @@ class DeviceRows(NamedTuple):
     columns: dict[str, Any]
 
     def taken(self, rows: BoolArray) -> "DeviceRows":
-        held = {name: each[rows] for name, each in self.columns.items()}
-        return self._replace(times=self.times[rows], columns=held)
+        return self._replace(times=self.times[rows], columns={name: each[rows] for name, each in self.columns.items()})
 
 
 @dataclass(slots=True)

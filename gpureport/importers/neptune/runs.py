@@ -66,7 +66,7 @@ class Recordings(Store):
     def _describe(self, run_id: str, runs: Sequence[stored.Stored]) -> RunInfo:
         first, keys, asked = runs[0], " ".join(sorted(run.key for run in runs)), self.asked
         if fault := next((run.fault for run in runs if run.fault is not None), None):
-            return RunInfo(id=run_id, key=keys, name=run_id, fault=fault)
+            return RunInfo(id=run_id, key=keys, name=run_id, status=fault.code.replace("_", " "), fault=fault)
         processes = (each for run in runs for each in hardware.find_processes(run, self.chosen))
         gpus = {each.gpu for process in processes for each in process.leaves.values()}
         state = "failed" if first.scalars.get("sys/failed") is True else str(first.scalars.get("sys/state", "")).lower()
@@ -101,11 +101,13 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
     runs = [each.load() if each.load else each for each in store.held[info.id]]
     every = list[hardware.Process]()
     parts, params = defaultdict[str, list[tracker_series.Series]](list), dict[str, str]()
+    zone: str | None = "UTC"
     for run in runs:
         own = hardware.find_processes(run, store.chosen)
         # exports from Neptune 3 are in UTC, but those of the Neptune 2 client in local time
         if run.files and (any(each.client for each in own) or run.scalars.get("sys/id") == run.id):
-            stored.correct_local_times(run, [path for each in own for path in each.leaves], options.tz)
+            paths = [path for each in own for path in each.leaves]
+            zone = None if stored.correct_local_times(run, paths, options.tz) else zone
         for path in sorted({*run.series}.difference(*((*each.leaves, *each.others) for each in own))):
             parts[path].append(run.series[path])
         params |= _collect_params(run, own)
@@ -141,6 +143,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
         name=asked.group or runs[0].name,
         quality=_account(runs, found, asked),
         throughput=asked.throughput,
+        timezone=zone,
         state=[(run.size, run.last, *(len(each.times) for each in run.series.values())) for run in runs],
         stage=asked.stage,
         last=max(lasts),
@@ -239,9 +242,7 @@ NEPTUNE = Tracker(
     kind="neptune",
     title="Neptune",
     # hidden folders are searched only if the user names them
-    holds=lambda path: any(
-        recognise(each) for each in _list_files(path, hidden=False) if each.is_file() for recognise in _FORMS
-    ),
+    holds=lambda path: any(one.is_file() and form(one) for one in _list_files(path, hidden=False) for form in _FORMS),
     open=Recordings,
     record=_record,
     refuse_folder=_refuse_folder,

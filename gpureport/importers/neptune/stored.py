@@ -156,7 +156,7 @@ def _open(path: Path, root: Path, names: Sequence[str]) -> Iterator[Iterator["pa
         held = parquet.read_schema(path).names
         if missing := [name for name in (*_KEYS, *_POINTS) if name not in held]:
             what = f"it has no {missing[0]} column"
-            raise SourceError(str(path), what, "export the run again, or leave out the file", code="no_such_column")
+            raise SourceError(str(path), what, "export the run again", code="no_such_column")
         file = parquet.ParquetFile(path, read_dictionary=_KEYS)
         wanted = [name for name in held if name in names]
         yield map(read, range(file.num_row_groups))
@@ -213,7 +213,7 @@ def _load(run: Stored, root: Path) -> Stored:
     return replace(run, load=None, series=series, rejected=[*list_rejected({NO_TIME: int((~dated).sum())})])
 
 
-def correct_local_times(run: Stored, hardware: Iterable[str], tz: str | None) -> None:
+def correct_local_times(run: Stored, hardware: Iterable[str], tz: str | None) -> bool:
     series, notes, left = dict(run.series), list(run.notes), 0
     for path, each in run.series.items() if tz else ():
         zone = load_zone(str(tz))
@@ -224,13 +224,15 @@ def correct_local_times(run: Stored, hardware: Iterable[str], tz: str | None) ->
         notes.append(f"{left} points were left out, because they fall in the hour that {tz} repeats in autumn")
     firsts = [int(series[path].times.min()) for path in hardware if len(series[path].times)]
     off = min(firsts) - run.started if firsts and run.started is not None else 0
-    if (whole := round(off / _QUARTER) * _QUARTER) and abs(off - whole) < _NEAR and abs(whole) <= 14 * _HOUR:
+    whole = round(off / _QUARTER) * _QUARTER
+    if is_off := 0 < abs(whole) <= 14 * _HOUR and abs(off - whole) < _NEAR:
         hours = f"{abs(whole) / _HOUR:g} h {'before' if whole < 0 else 'after'}"
         why = "so the export labels local times as UTC: give the exporting machine's zone with --tz"
         if tz:
             why = f"even with --tz {tz}: the export was made in another zone, or monitoring began late"
         notes.append(f"the first sample lies {hours} the creation of the run, {why}")
     run.series, run.notes, run.rejected = series, notes, [*run.rejected, *list_rejected({NO_TIME: left})]
+    return is_off and not tz
 
 
 # --- the client's folders, and neptune-scale databases

@@ -88,8 +88,7 @@ def read_column(columns: Section, heading: str, *, by_row: bool) -> MappedColumn
     unit = stated or CLEAR.get(metric.unit, "")
     if unit not in UNITS or UNITS[unit].base != metric.unit:
         hint = f"its units are {', '.join(_list_units(metric.unit)) or 'none'}"
-        what = f"no unit {stated!r} for {name} ({column})"
-        raise said.wrong("unit", what, hint, code="wrong_unit")
+        raise said.wrong("unit", f"no unit {stated!r} for {name} ({column})", hint, code="wrong_unit")
     index = device.removeprefix("gpu:")
     numbered = index != device and index.isascii() and index.isdigit() and int(index) < MOST_GPUS
     of_host = metric.scope is Scope.HOST
@@ -196,7 +195,9 @@ def _draft(header: Sequence[str], row: Sequence[str]) -> Iterator[str]:
     numbered = next((one for one in header if headings.recognise_column(one, headings.INDEX_COLUMNS)), None)
     yield '# Replace each "?", save this as map.toml, and give --map map.toml.'
     yield f"[time]  # or leave it out and give --interval\ncolumn = {_quote(time)}"
-    yield f'format = "{ISO}"  # or epoch_s, or %d.%m.%Y %H:%M:%S'
+    cell = dict(zip(header, row, strict=False)).get(time, "").partition(".")[0]
+    shape = dict(zip((10, 13, 16, 19), EPOCHS, strict=True)).get(len(cell) if cell.isdigit() else 0, ISO)
+    yield f'format = "{shape}"  # iso, epoch_s, or %d.%m.%Y %H:%M:%S'
     yield '# zone = "Europe/Berlin"'
     yield from [f"\n[device]\ncolumn = {_quote(numbered)}"] if numbered else []
     for name in (one for one in header if one not in {time, numbered}):

@@ -71,11 +71,6 @@ def excessive_short_pauses(analyses: Iterable[Analysis]) -> float | None:
     return gains.measure_excessive_short_pauses(seconds)
 
 
-def is_lower_bound(analyses: Sequence[Analysis]) -> bool:
-    unknown = any(gains.loses_unknown_time(analysis.findings) for analysis in analyses)
-    return unknown or excessive_short_pauses(analyses) is not None
-
-
 def format_held(held: float, runs: int) -> str:
     return f"{display.gpu_time(held / runs)} per run" if runs > 1 else display.gpu_time(held)
 

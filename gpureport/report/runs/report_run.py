@@ -16,7 +16,7 @@ from gpureport.findings import Finding, Interval
 from gpureport.recording import Device, Recording, Run
 from gpureport.report.wording import display
 from gpureport.report.wording.display import format_range
-from gpureport.report.wording.scales import name_work
+from gpureport.report.wording.scales import choose_rate_unit, name_work
 from gpureport.report.wording.words import group_holders
 
 LABEL_LENGTH = 60  # Maximum length of a name from a log.
@@ -191,8 +191,11 @@ def _format_work(runs: Sequence[ReportRun]) -> str:
     if len(works) < len(runs) or len(units) != 1:
         return ""
     amounts = format_range([work.amount for work in works], lambda amount: display.quantity(amount, ""))
-    unit = name_work(units.pop())
-    return f"{amounts} {unit.removesuffix('s') if amounts == '1' else unit}{' per run' if len(runs) > 1 else ''}"
+    unit, per = name_work(units.pop()), " per run" if len(runs) > 1 else ""
+    if not per and runs[0].seconds:
+        factor, time = choose_rate_unit([rate := works[0].amount / runs[0].seconds], "")
+        per = f" ({display.number(rate * factor)}{time[time.rindex('/') :]})"
+    return f"{amounts} {unit.removesuffix('s') if amounts == '1' else unit}{per}"
 
 
 def _format_days(runs: Sequence[ReportRun]) -> str:

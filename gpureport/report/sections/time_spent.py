@@ -13,7 +13,7 @@ from gpureport.analysis.series.device_series import build_device_series
 from gpureport.columns import FloatArray
 from gpureport.comparison.chain import Comparison, Mean, average, mean_over_runs
 from gpureport.comparison.figures import PER_WORK, TRAINING_RATE, count_jobs, find_sampling_step
-from gpureport.comparison.gains import measure_excessive_short_pauses
+from gpureport.comparison.gains import list_unmeasured_kinds, measure_excessive_short_pauses
 from gpureport.comparison.run import UTILISATION
 from gpureport.comparison.steps import Step
 from gpureport.comparison.study import Study
@@ -204,6 +204,8 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
         classes = {name: amount / len(group) for name, amount in seconds_by_class(group).items()}
         whole = fsum(time.job_seconds for time in group) / len(group)
         devices = [time.device for time in group]
+        own = [each for each in run.analysis.findings if not each.devices or {*devices} & {*each.devices}]
+        unnamed = "loss not known" if list_unmeasured_kinds(own) else "nothing lost"
         ratios = [dict(time.seconds).get("computing", 0.0) / time.job_seconds for time in group]
         bar = SpentBar(
             label=_name_gpus(run, devices, is_rest=len(groups) > 1),
@@ -212,7 +214,7 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
                 classes, partial(lambda whole, amount: display.percent(amount / whole), whole), causes
             ),
             total="",
-            note=_describe_loss(classes, fsum(map(measure_own_seconds, group)) / len(group), causes),
+            note=_describe_loss(classes, fsum(map(measure_own_seconds, group)) / len(group), causes) or unnamed,
             is_bad=lost >= least + _WORTH_A_COLOUR,
             beside=_describe_power(run, devices),
         )
@@ -270,7 +272,7 @@ def _describe_loss(classes: Mapping[str, float], seen: float, causes: Causes) ->
     unknown = classes.get("no_samples", 0.0) / fsum(classes.values())
     if unknown >= 1 - _NEGLIGIBLE:
         return "not recorded"
-    return f"{display.percent(unknown)} not recorded" if unknown >= _MOST_UNKNOWN else "nothing lost"
+    return f"{display.percent(unknown)} not recorded" if unknown >= _MOST_UNKNOWN else ""
 
 
 def _describe_power(run: ReportRun, devices: Sequence[str]) -> str:

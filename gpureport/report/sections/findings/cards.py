@@ -65,7 +65,7 @@ def _build_card(group: Found, runs: Sequence[ReportRun], titles: Mapping[Key, st
     worst, run, analysis, status = group.finding, group.run, group.run.analysis, _describe_status(group, runs)
     occurrences, left = list(_list_occurrences(group)), len(group.intervals) - _LISTED
     held, cost = analysis.job_gpu_seconds, group.cost_by_run.get(group.position)
-    is_least, lost, share = gains.loses_unknown_time(group.findings), "no direct loss", list[str]()
+    is_least, lost, share = bool(gains.list_unmeasured_kinds(group.findings)), "no direct loss", list[str]()
     if group.lost:
         base = "the jobs' GPU time" if analysis.no_job_gpu_seconds else "the run"
         share = [f"{display.percent(group.lost / held)} of {base}"] if held else []

@@ -17,7 +17,7 @@ from gpureport.report.model.head import VerdictCode
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.steps.figures import Figures
-from gpureport.report.wording import display
+from gpureport.report.wording import display, terms
 
 _UNKNOWN = "No {} was recorded, so GPU time cannot be assessed."
 _NAMED = 3
@@ -72,8 +72,13 @@ def name_loss(name: str, analyses: Sequence[Analysis]) -> str:
     return _SLOWED.get(frozenset(kinds & {"thermal_throttle", "hw_throttle"}), "slowed clocks")
 
 
-def describe_short_pauses(ratio: float) -> str:
-    return f"not known: short pauses took {display.percent(ratio)}"
+def explain_lower_bound(analyses: Sequence[Analysis]) -> str:
+    """Return why more GPU time may have been lost than is known, or "" if no more was lost."""
+    pauses = gpu_time.excessive_short_pauses(analyses)
+    if pauses is not None:
+        return f"short pauses took {display.percent(pauses)}"
+    kinds = gains.list_unmeasured_kinds(each for analysis in analyses for each in analysis.findings)
+    return display.join_words([display.lower_first(terms.kind_title(kind)) for kind in kinds])
 
 
 def describe_loss(analyses: Sequence[Analysis]) -> str:
@@ -86,18 +91,15 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
         # unobserved time may be lost entirely, so use the observed time as the base
         held *= 1 - unseen
     lost = gpu_time.lost_seconds_by_class(analyses)
-    is_lower_bound = gpu_time.is_lower_bound(analyses)
-    ratio, pauses = sum(lost.values()) / held, gpu_time.excessive_short_pauses(analyses)
+    ratio, unknown = sum(lost.values()) / held, explain_lower_bound(analyses)
     if ratio >= gains.NOTABLE_RATIO:
         of = gpu_time.format_held(held, len(analyses))
-        of = f"the {of} observed" if is_mostly_unseen else of if is_lower_bound else of + _describe_cost(analyses)
-        share = f"{'At least ' if is_lower_bound else ''}{display.percent(ratio)}"
+        of = f"the {of} observed" if is_mostly_unseen else of if unknown else of + _describe_cost(analyses)
+        share = f"{'At least ' if unknown else ''}{display.percent(ratio)}"
         losses = list_losses(lost, held, analyses)
-        said = f"{share} of {of} was lost: {losses.removeprefix('all of it ') if is_lower_bound else losses}."
-    elif pauses is not None:
-        said = f"The lost GPU time is {describe_short_pauses(pauses)}."
+        said = f"{share} of {of} was lost: {losses.removeprefix('all of it ') if unknown else losses}."
     else:
-        said = "GPU time was lost, but the amount is not known." if is_lower_bound else "Hardly any GPU time was lost."
+        said = f"The lost GPU time is not known: {unknown}." if unknown else "Hardly any GPU time was lost."
     return said + (f" Another {display.percent(unseen)} has no data." if is_partly_unseen(analyses) else "")
 
 

@@ -157,7 +157,7 @@ def _write_run_lead(
         whole = "" if told.is_plural or len(told.run.run.gpus) == 1 else display.duration(told.lost)
         whole = whole and f"{whole} of computing on {told.gpus}, "
         lost = f"That cost {whole}{display.percent(told.share)} of all GPU time."
-    elif told is not None and not told.lost and lost:
+    elif told and not told.lost and lost and display.lower_first(terms.kind_title(told.finding.kind)) not in lost:
         lost = f"Separately, {display.lower_first(lost)}"
     is_one_class = len(gpu_time.lost_seconds_by_class(analyses)) == 1
     if told is not None and len(runs) > 1 and lost:
@@ -358,20 +358,18 @@ def _build_use_tiles(step: Step, findings: Findings) -> tuple[Tile, Tile]:
     held, unseen = gpu_time.job_gpu_seconds(analyses), gpu_time.unobserved_ratio(analyses)
     seconds = gpu_time.seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
     by_class = gpu_time.lost_seconds_by_class(analyses)
-    pauses = gpu_time.excessive_short_pauses(analyses)
+    unknown = losses.explain_lower_bound(analyses)
     computing, lost = seconds.get("computing", 0.0) / held, sum(by_class.values()) / held
     share = display.percent(lost)
-    if pauses is not None:
+    if unknown:
         share = f"at least {share}" if lost >= gains.NOTABLE_RATIO else "not known"
     base = f"Of {gpu_time.format_held(held, len(analyses))}"
     if 1 > unseen > gains.UNSEEN_RATIO:
         base = f"{display.percent(computing / (1 - unseen))} of the time recorded"
     first = Tile(label=labels[0], value=display.percent(computing), context=f"{base}; lost {share}")
     value, unit = "not known", ""
-    if pauses is not None and lost < gains.NOTABLE_RATIO:
-        context = f"Short pauses took {display.percent(pauses)}"
-    elif not by_class and gpu_time.is_lower_bound(analyses):
-        context = "Some was lost to slowed clocks"
+    if unknown and lost < gains.NOTABLE_RATIO:
+        context = display.raise_first(unknown)
     else:
         is_partly_seen = unseen > gains.MOST_UNSEEN_RATIO
         seen = held * (1 - unseen) if is_partly_seen else held

@@ -22,7 +22,6 @@ from gpureport.report.model.head import Change
 from gpureport.report.model.shapes import Cell, Fact, Table, build_table
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.gpus import spending
-from gpureport.report.sections.head.loss_sentence import describe_short_pauses
 from gpureport.report.sections.steps import figures as printed
 from gpureport.report.sections.steps.figures import Figures, Line
 from gpureport.report.wording import differences, display, reasons, terms
@@ -319,7 +318,7 @@ def _describe_potential(comparison: Comparison) -> str:
         return say("potential.unmeasured", step=step, kinds=kinds)
     lost = found.lost_ratio + found.unseen_ratio
     if (lost < NOTABLE_RATIO and pauses is not None) or (found.at_most is None and found.pauses_ratio >= NOTABLE_RATIO):
-        return say("potential.pauses", step=step, pauses=describe_short_pauses(pauses or found.pauses_ratio))
+        return say("potential.pauses", step=step, pauses=display.percent(pauses or found.pauses_ratio))
     if lost + found.pauses_ratio < NOTABLE_RATIO:
         return say("potential.little", step=step)
     if found.at_most is None:
