@@ -21,7 +21,7 @@ from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings import found as words
 from gpureport.report.sections.findings.found import SEVERITIES, Found, gather
-from gpureport.report.sections.head.loss_sentence import describe_computing, is_low_mid_job
+from gpureport.report.sections.head.loss_sentence import count_untimed, describe_computing, is_low_mid_job
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.words import group_holders
 
@@ -180,6 +180,10 @@ def _list_measurements(
     if len(steps) > 1 and max(len(step.runs) for step in steps) == 1 and not is_hinted:
         text = "Each step has one run, so a difference may be due to chance. Run each step two more times."
         yield 1, Action("Repeat each step", "Shows what is due to chance", text, "Even runs of the same job differ.")
+    if untimed := count_untimed([run.analysis for run in runs]):
+        text = "Rows without a time are left out. SECONDS is the time from one row of a GPU to the next."
+        gain = f"Reads {display.integer(untimed)} more rows"
+        yield 0, Action("Give --interval SECONDS", gain, text, "The log has no times.")
     # a log without CPU utilisation cannot show what GPUs wait for
     unknown = any(each.finding.kind in _UNEXPLAINED and each.finding.cause in {None, "unknown"} for each in every)
     if unknown and not any(_CPU in run.recording.rows.schema.names for run in runs):
@@ -189,11 +193,12 @@ def _list_measurements(
     lacking = [[each for each in run.analysis.not_judged if each.needed_seconds is not None] for run in runs]
     count = min(len({each.kind for each in own}) for own in lacking)
     longest = max(run.seconds for run in runs)
-    if count >= _MANY_CHECKS:
-        needed = display.duration(max(each.needed_seconds or 0.0 for own in lacking for each in own))
+    if count >= _MANY_CHECKS or all(is_recording_too_short(run.analysis) for run in runs):
+        needs = [SHORTEST_SECONDS, *(each.needed_seconds or 0.0 for own in lacking for each in own)]
+        needed = display.duration(max(needs))
         said = f"The log covers {display.duration(longest)}" if longest > 0 else "The log covers only one moment"
-        text = f"{said}, too short for {count} checks."
-        yield 1, Action(f"Record at least {needed}", "Allows more checks", text, f"{count} checks need a longer log.")
+        text = f"{said}, too short for {display.plural(count, 'check')}."
+        yield 1, Action(f"Record at least {needed}", "Allows more checks", text, "Many checks need a longer log.")
         return
     yield from ((1, each) for each in _measure_longer(comparison))
     if any(run.run.gpus for run in runs) and any(step.work_unit is None for step in steps):

@@ -257,6 +257,7 @@ def _list_caveats(found: Found) -> Iterator[str]:
         yield f"Not {display.lower_first(display.clean_sentence(reason).rstrip('.'))}."
     if found.confidence is not Confidence.HIGH:
         coarse = any((run.run.interval or 0.0) > _COARSE_SECONDS for run in found.runs.values())
-        sure = words.find_words(found, "sure") or ("record one sample per second" if coarse else "")
+        often = "record one sample per second" if coarse else ""
+        sure = display.join(often, words.find_words(found, "sure"), by=" and ")
         why = f"to be sure, {sure}" if sure else "the finding is inferred from several columns or only a few samples"
         yield f"Confidence {found.confidence.value}: {why}."

@@ -164,8 +164,9 @@ def _write_run_lead(
     if told is not None and told.finding.confidence is Confidence.LOW:
         # confidence may be low for other reasons, such as an unknown power limit
         longest = max((span.seconds for span in told.intervals), default=told.run.seconds)
-        is_coarse = longest < SURE_READINGS * (told.run.run.interval or 0.0)
-        why = "The log shows this only coarsely, so confidence" if is_coarse else "Confidence"
+        apart = told.run.run.interval or 0.0
+        is_coarse = longest < SURE_READINGS * apart or apart >= COARSE_SECONDS
+        why = f"Samples are {display.duration(apart)} apart, so confidence" if is_coarse else "Confidence"
         yield f"{why} in the headline is low."
     if code in {VerdictCode.HEALTHY, VerdictCode.SHORT_PAUSES}:
         count = findings.judged + findings.missing
@@ -329,11 +330,11 @@ def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
     if losses.is_display_alone(step.analyses):
         return _CANNOT, "Only a display used the GPU"
     found = [each.metric("gpu_utilization_ratio") for analysis in step.analyses for each in analysis.statistics]
-    uses = [f"{each.mean:.0%}" for each in found if each]
-    told = f"{', '.join(uses[:_NAMED])}{', ...' if len(uses) > _NAMED else ''}"
+    uses = [each.mean for each in found if each]
     # job statistics are imported as two samples, at start and end
     if uses and (findings.samples == 1 or (findings.samples == 2 and findings.too_short)):  # noqa: PLR2004 - two
-        return _CANNOT, f"{'At that moment' if findings.samples == 1 else 'Too short; on average'} {told}"
+        when = "At that moment" if findings.samples == 1 else "Too short; on average"
+        return _CANNOT, f"{when} {display.format_range(uses, '{:.0%}'.format)}"
     if losses.explain_unknown_loss(step, findings):
         return _CANNOT, "The recording is too short" if findings.too_short else "No utilisation was recorded"
     if not gpu_time.job_gpu_seconds(step.analyses):
