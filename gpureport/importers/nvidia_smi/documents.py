@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from itertools import chain
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -291,9 +290,7 @@ _GOES_ON = re.compile(r"\|(?![-=])(?:[^|]*\|){3}")
 _MOST_LINES, _ABOVE, _LONGEST = 3, 4, 1_000
 _SOUND = re.compile(r"[+|][-=].*|\|(?:[^|]*\|){1}|\|(?:[^|]*\|){4}|\D*")
 """Matches lines that are not about a GPU: borders, headings, processes and MIG instances."""
-_PROCESS = re.compile(r"\| +\d+ +(?:\S+ +\S+ +)?(\d+) +C", re.ASCII)
-_LACKS = "Tables lack clock event reasons and show power in whole watts, so they hide throttling. Use --query-gpu."
-_PROCESSES = "Process lists name {} processes, at most {} at once, so the log may cover several jobs."
+_LACKS = "Tables lack clock event reasons and whole watts hide throttling: use --query-gpu. Process lists are not read."
 _ZONES = "Times above the tables name a zone, but they are read as written, without conversion."
 _WORDS = r"N/A|ERR!|On|Off"
 _GPU_LINES = re.compile(
@@ -316,7 +313,7 @@ _MEASURED = ("utilization.gpu", "temperature.gpu", "power.draw")
 
 def _parts(lines: Iterable[str], first: int) -> Iterator[tuple[int, str]]:
     begun, gpu = 0, list[str]()
-    for number, line in enumerate(chain(lines, [""]), first):
+    for number, line in enumerate(lines, first):
         # NUL bytes in a damaged log must not join lines
         for text in map(str.strip, line.split("\0")):
             begins = _BEGINS.fullmatch(text) is not None
@@ -328,13 +325,15 @@ def _parts(lines: Iterable[str], first: int) -> Iterator[tuple[int, str]]:
             begun, gpu = number, [text] if begins else []
             if text and not begins:
                 yield number, text
+    if gpu:
+        yield begun, "\n".join(gpu)
 
 
 @form
 def read_drawn_tables(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
     account.snapshot = True
     above = time = driver = None
-    told, last, pids, now, most = 0, -1, set[str](), 0, 0
+    told, last = 0, -1
     for number, text in _parts(lines, first):
         account.continued += text.count("\n")
         if (match := _GPU_LINES.fullmatch(text)) is not None:
@@ -351,7 +350,7 @@ def read_drawn_tables(lines: Iterable[str], first: int, account: Account) -> Ite
                 account.note(*[_ZONES] if time and time[1] else [])
                 yield record | {TIME: time and (time[0], False), "driver": driver}
         elif (banner := _BANNER.match(text)) is not None:
-            time, above, driver, last, now = above, None, banner[1], -1, 0
+            time, above, driver, last = above, None, banner[1], -1
             account.headers += 1
         elif text[0] not in "|+":
             stated = parse_printed_time(text[:_LONGEST]) if text.count(",") <= 1 else None
@@ -362,9 +361,5 @@ def read_drawn_tables(lines: Iterable[str], first: int, account: Account) -> Ite
                 account.stray(number, text[:_LONGEST])
         elif _SOUND.fullmatch(text):
             account.continued += 1
-            if (process := _PROCESS.match(text)) is not None:
-                pids.add(process[1])
-                now, most = now + 1, max(most, now + 1)
         else:
             account.reject(TORN, number, text)
-    account.note(*[_PROCESSES.format(len(pids), most)] if len(pids) > most else [])

@@ -179,9 +179,9 @@ def _list_parts(runs: Sequence[ReportRun], grouped: str) -> Iterator[str]:
     yield _format_days(runs)
     if len(runs) == 1:
         every, whole, jobs = runs[0].run.interval, runs[0].seconds, runs[0].analysis.jobs
-        held, length = sum(job.interval.seconds for job in jobs), display.duration(whole)
-        if 0 < held < _MOST_HELD * whole:
-            length = f"{display.plural(len(jobs), 'job')} in {display.duration(held)} of {length}"
+        held = fsum(job.interval.seconds for job in jobs)
+        part = f"{display.plural(len(jobs), 'job')} in {display.duration(held)} of "
+        length = f"{part if 0 < held < _MOST_HELD * whole else ''}{display.duration(whole)}"
         yield length + (f", recorded every {display.duration(every)}" if every else "")
         known = [use for each in runs[0].analysis.statistics if (use := each.metric(UTILISATION)) and use.seconds]
         if known:

@@ -72,8 +72,7 @@ def build(  # noqa: PLR0913 - the inputs of a report
     several = len(comparison.steps) > 1
     study = build_study(comparison, by) if by and several else None
     told = tuple(cards.build_rows(inputs, found, is_chain=study is None))
-    is_short = findings.too_short and not several
-    bars = () if is_short else gpu_time.build_time_bars(inputs)
+    bars = gpu_time.build_time_bars(inputs if several or not findings.too_short else ())
     repetitions = groups.suggest_repetitions([recording.run for recording, _ in runs])
     best = study.best_label if study else None
     result = verdict.build_verdict(comparison, inputs, findings, study, repetitions, checks=checks)
@@ -93,7 +92,7 @@ def build(  # noqa: PLR0913 - the inputs of a report
         title=display.shorten(display.clean(title), _TITLE) if title else named,
         subtitle=build_subtitle(inputs, display.clean(describe_factors(study.by)) if study else ""),
         version=__version__,
-        verdict=result if is_short else verdict.add_next_step(result, next_steps),
+        verdict=result if findings.too_short and not several else verdict.add_next_step(result, next_steps),
         tiles=figures,
         steps=summary.build_step_table(comparison) if several else None,
         comparison=_build_comparison_part(comparison, inputs, found, study) if several else None,
@@ -114,7 +113,7 @@ def build(  # noqa: PLR0913 - the inputs of a report
         policy=reference.build_policy_table(checks),
         actions=next_steps,
         rows=told,
-        spent=None if is_short else time_spent.build_time_spent(comparison, inputs, study),
+        spent=time_spent.build_time_spent(comparison, inputs, study) if bars else None,
         use=time_spent.build_use_over_time(comparison, inputs, histories),
         worst=history,
         has_target=target is not None,

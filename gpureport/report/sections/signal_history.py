@@ -86,7 +86,7 @@ _SHOWN = {
 _BY_KIND = {kind: signals for kinds, signals in _SHOWN.items() for kind in kinds.split(" ")}
 _TIMES = {"thermal_throttle": "while hot", "hw_throttle": "while slowed", "periodic_stall": "while stalled"}
 _TIMES |= dict.fromkeys(("cpu_bound", "cpu_bound_single", "io_bound", "transfer_bound"), "while waiting")
-_TIMES |= dict.fromkeys(("idle_gap", "startup_idle", "tail_idle"), _IDLE := "while idle")
+_TIMES |= dict.fromkeys(("idle_gap", "startup_idle", "tail_idle"), "while idle")
 """Words to print after a figure for the shaded time, by kind."""
 
 
@@ -282,8 +282,8 @@ def _find_inside(spans: _Spans, moments: FloatArray) -> BoolArray:
 def _measure_meanwhile(view: _View, samples: Samples, signal: Signal) -> float | None:
     """Return the mean of the samples in the shaded intervals. Buckets would include their neighbours."""
     start, end, values = samples
-    whole = view.kind == "idle_gap"  # a sample at the edge of a gap is partly work
-    edges = (start, end) if whole else ((start + end) / 2,)
+    # a sample at the edge of a gap is partly work
+    edges = (start, end) if view.kind == "idle_gap" else ((start + end) / 2,)
     inside = np.all([_find_inside(view.spans, each) for each in edges], axis=0) & ~np.isnan(values) & (end > start)
     seconds = (end - start)[inside]
     if not len(seconds) or seconds.sum() < _LEAST_SEEN * sum(last - first for first, last in view.spans):
@@ -299,7 +299,7 @@ def _describe(
         return ""
     if signal in {TEMPERATURE, MEMORY}:
         text = format_value(signal, peak)
-        if signal is MEMORY and when == _IDLE and meanwhile is not None:
+        if signal is MEMORY and view.kind == "startup_idle" and meanwhile is not None:
             return f"{format_value(signal, meanwhile)} {when}, up to {text}"
         return f"{text} throughout" if text == format_value(signal, 0.0) else f"up to {text}"
     if signal is CLOCK and usual is not None and meanwhile is not None and meanwhile < usual:

@@ -28,6 +28,7 @@ _CLOCK_NOTE = (
     "Busy samples: time covered by busy samples that show the reason. Counted: the driver's own count, "
     "exact at any interval. Several reasons can apply at once, so do not add up their shares."
 )
+_ALIKE = "No GPU differs notably from the others (by three robust standard deviations and a minimum amount)."
 _AT_REST = {"gpu_idle"}  # reasons that occur only when idle
 _MOST_REASONS = 24
 _ABSENT = {display.NOT_RECORDED, "none seen", "not known"}
@@ -69,12 +70,7 @@ _COLUMNS = (
 )
 # shown next to the integral of power if the energy counter was recorded
 _COUNTED = _Column(
-    "Energy counted",
-    "",
-    lambda gpu: gpu.energy_counter.total if gpu.energy_counter else None,
-    display.energy,
-    inf,
-    fsum,
+    "Energy counted", "", lambda gpu: gpu.energy_counter and gpu.energy_counter.total, display.energy, inf, fsum
 )
 
 
@@ -114,11 +110,9 @@ def _build_gpu_table(run: ReportRun, known: Sequence[_Column], note: str) -> Gpu
         outliers += [f"{each.head.text} differs from the others: {display.join_words(notes)}."] if notes else []
     left = len(outliers) - _MOST_SENTENCES
     outliers[_MOST_SENTENCES:] = [f"{display.plural(left, 'more GPU')}: see the table."] if left > 0 else []
-    same = "No GPU differs notably from the others (by three robust standard deviations and a minimum amount)."
-    if run.samples == 1:
-        same = "One sample per GPU is too few to find an outlier."
-    elif len(rows) < _PEERS:
-        same = f"With fewer than {_PEERS} GPUs, no GPU can be called an outlier."
+    few_samples = "One sample per GPU is too few to find an outlier." if run.samples == 1 else ""
+    few_gpus = f"With fewer than {_PEERS} GPUs, no GPU can be called an outlier." if len(rows) < _PEERS else ""
+    same = few_samples or few_gpus or _ALIKE
     return GpuTable(label=run.label, table=table, outliers=tuple(outliers), same=same)
 
 
@@ -211,10 +205,4 @@ def _build_clock_table(run: ReportRun, shown: Sequence[ClockEventTotal]) -> Tabl
     names = [f"{entry.reason.replace('_', ' ')}, {run.device(entry.device)}" for entry in ordered]
     rows: list[list[Cell | str]] = [[name, *compress(row, known)] for name, row in zip(names, cells, strict=True)]
     more = f"{display.plural(left, 'more row')} in the JSON." if left > 0 else ""
-    return build_table(
-        ("Reason", *compress(_CLOCK_COLUMNS, known)),
-        rows,
-        _CLOCK_NOTE,
-        more,
-        in_words=("Kind",),
-    )
+    return build_table(("Reason", *compress(_CLOCK_COLUMNS, known)), rows, _CLOCK_NOTE, more, in_words=("Kind",))

@@ -13,10 +13,10 @@ from gpureport.comparison.chain import Comparison, find_work_contradiction
 from gpureport.comparison.figures import COST_PER_WORK, TRAINING_RATE, WORK_RATE
 from gpureport.comparison.steps import Step
 from gpureport.comparison.verdict import Verdict
-from gpureport.importers.account import NO_TIME
 from gpureport.report.model.head import VerdictCode
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.gpus import spending
+from gpureport.report.sections.head.recording_doubts import UNTIMED, list_rejections
 from gpureport.report.sections.steps.figures import Figures
 from gpureport.report.wording import display
 
@@ -54,8 +54,8 @@ def explain_unknown_loss(step: Step, findings: Findings) -> tuple[str, VerdictCo
     if not any(analysis.run.gpus for analysis in step.analyses):
         return _UNKNOWN.format("GPU"), VerdictCode.NO_GPU
     if findings.too_short:
-        if untimed := count_untimed(step.analyses):
-            return f"{display.integer(untimed)} rows have no time: give --interval SECONDS.", VerdictCode.TOO_SHORT
+        if untimed := [each for each in list_rejections([each.run for each in step.analyses]) if UNTIMED in each]:
+            return untimed[0], VerdictCode.TOO_SHORT
         statistics = [each for analysis in step.analyses for each in analysis.statistics]
         counts = {max((metric.samples for metric in each.metrics), default=0) for each in statistics}
         count = "one sample" if findings.samples == 1 else display.plural(findings.samples, "sample")
@@ -66,13 +66,6 @@ def explain_unknown_loss(step: Step, findings: Findings) -> tuple[str, VerdictCo
     if gpu_time.unobserved_ratio(step.analyses) >= 1 - gains.NEGLIGIBLE_RATIO:
         return _UNKNOWN.format("utilisation"), VerdictCode.NO_UTILISATION
     return None
-
-
-def count_untimed(analyses: Sequence[Analysis]) -> int:
-    """Return how many rows lack a time, if they are more than those kept."""
-    known = [analysis.run.quality for analysis in analyses]
-    count = sum(entry.rows for each in known for entry in each.rejected if entry.reason == NO_TIME)
-    return count if count > sum(each.rows_kept for each in known) else 0
 
 
 def name_loss(name: str, analyses: Sequence[Analysis]) -> str:

@@ -63,12 +63,15 @@ def build_verdict(  # noqa: PLR0913 - the inputs of a verdict
             sentence, code, kind = write_headline(told), VerdictCode.FINDING, told.finding.kind
         else:
             sentence, code = reason or _describe_without_finding(last, findings)
-        details = (*details, *filter(None, _write_run_lead(code, told, of_last, findings)))
+        details = (
+            *details,
+            *(each for each in _write_run_lead(code, told, of_last, findings) if each not in {"", sentence}),
+        )
         sentence = f"{display.clean(last.label)}: {display.lower_first(sentence)}" if several else sentence
     doubts = doubted.describe_doubts(comparison)
     order = doubted.describe_recording_order(comparison.steps)
     details = (*doubts[:_DOUBTS], *details, *filter(None, ["" if doubts else order]))
-    notes = _write_notes(comparison, findings, (*details, *doubts), repetitions)
+    notes = _write_notes(comparison, findings, (*details, *doubts, sentence), repetitions)
     further = filter(None, [order if doubts else "", *notes])
     broken, rules = [check for check in checks if check.outcome is CheckOutcome.BROKEN], list[str]()
     if broken:
@@ -353,12 +356,11 @@ def _build_use_tiles(step: Step, findings: Findings) -> tuple[Tile, Tile]:
     by_class = gpu_time.lost_seconds_by_class(analyses)
     pauses = gpu_time.excessive_short_pauses(analyses)
     computing, lost = seconds.get("computing", 0.0) / held, sum(by_class.values()) / held
-    share = display.percent(lost)
-    if pauses is not None:
-        share = f"at least {share}" if lost >= gains.NOTABLE_RATIO else "not known"
-    base = f"Of {gpu_time.format_held(held, len(analyses))}"
-    if 1 > unseen > gains.UNSEEN_RATIO:
-        base = f"{display.percent(computing / (1 - unseen))} of the time recorded"
+    least = "at least " if pauses is not None else ""
+    share = "not known" if least and lost < gains.NOTABLE_RATIO else f"{least}{display.percent(lost)}"
+    is_partial = 1 > unseen > gains.UNSEEN_RATIO
+    known = f"{display.percent(computing / (1 - unseen))} of the time recorded" if is_partial else ""
+    base = known or f"Of {gpu_time.format_held(held, len(analyses))}"
     first = Tile(label=labels[0], value=display.percent(computing), context=f"{base}; lost {share}")
     value, unit = "not known", ""
     if pauses is not None and lost < gains.NOTABLE_RATIO:
@@ -400,11 +402,11 @@ def _build_energy_tile(step: Step) -> Tile:
         value, _, unit = display.energy(joules).partition(display.GAP)
         return Tile(label="Energy", value=value, unit=unit, context="GPUs only")
     known = [each for analysis in step.analyses for each in analysis.statistics]
-    value, why = _CANNOT, "Only instant power was recorded"
-    if any(each.power_doubt for each in known):
-        why = "Implausible power was left out"
-    elif any(each.metric("gpu_power_watts") for each in known):
-        why = "Too few power samples"
-    elif not any(each.metric("gpu_power_instant_watts") for each in known):
-        value, why = display.NOT_RECORDED, "Power was not recorded"
-    return Tile(label="Energy", value=value, context=why)
+    reasons = {
+        "Implausible power was left out": any(each.power_doubt for each in known),
+        "Too few power samples": any(each.metric("gpu_power_watts") for each in known),
+        "Only instant power was recorded": any(each.metric("gpu_power_instant_watts") for each in known),
+    }
+    why = next((text for text, holds in reasons.items() if holds), "")
+    value = _CANNOT if why else display.NOT_RECORDED
+    return Tile(label="Energy", value=value, context=why or "Power was not recorded")
