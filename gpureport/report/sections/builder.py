@@ -81,10 +81,9 @@ def build(  # noqa: PLR0913 - the inputs of a report
     history = signal_history.build_history(inputs[0], worst.findings if worst else ()) if len(inputs) == 1 else None
     histories = {place: over_time.ClassHistory(run, rules) for place, run in enumerate(inputs)}
     named = display.shorten(name_chain(inputs), _CHAIN) or "GPU report"
-    if several:
-        figures = groups.build_study_tiles(comparison, study) if study else summary.build_step_tiles(comparison)
-    else:
-        figures = verdict.build_tiles(comparison, findings, worst, history)
+    of_steps = groups.build_study_tiles(comparison, study) if study else ()
+    of_steps = of_steps or (summary.build_step_tiles(comparison) if several else ())
+    figures = of_steps or verdict.build_tiles(comparison, findings, worst, history)
     target = groups.build_target_tile(comparison, study)
     if target is not None:
         figures = (figures[0], target, *figures[1:-1])

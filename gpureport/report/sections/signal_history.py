@@ -300,7 +300,7 @@ def _describe(
     if signal in {TEMPERATURE, MEMORY}:
         text = format_value(signal, peak)
         if signal is MEMORY and view.kind == "startup_idle" and meanwhile is not None:
-            return f"{format_value(signal, meanwhile)} {when}, up to {text}"
+            return f"{format_value(signal, meanwhile)} {when}"
         return f"{text} throughout" if text == format_value(signal, 0.0) else f"up to {text}"
     if signal is CLOCK and usual is not None and meanwhile is not None and meanwhile < usual:
         return f"{format_value(signal, usual, bare=True)} → {format_value(signal, meanwhile)} {when}"

@@ -70,7 +70,7 @@ _COLUMNS = (
 )
 # shown next to the integral of power if the energy counter was recorded
 _COUNTED = _Column(
-    "Energy counted", "", lambda gpu: gpu.energy_counter and gpu.energy_counter.total, display.energy, inf, fsum
+    "Energy counted", "", lambda gpu: one.total if (one := gpu.energy_counter) else None, display.energy, inf, fsum
 )
 
 
@@ -119,9 +119,8 @@ def _build_gpu_table(run: ReportRun, known: Sequence[_Column], note: str) -> Gpu
 def _build_cells(column: _Column, values: Sequence[float | None], *, compared: bool) -> Iterator[Cell]:
     known = [value for value in values if value is not None]
     middle = median(known) if known else 0.0
-    limit = inf
-    if compared and len(known) >= _PEERS:
-        limit = max(_ROBUST * median(abs(value - middle) for value in known), column.margin)
+    apart = median(abs(value - middle) for value in known) if compared and len(known) >= _PEERS else inf
+    limit = max(_ROBUST * apart, column.margin)
     for at, value in enumerate(values):
         note = ""
         if value is not None and abs(value - middle) > limit:

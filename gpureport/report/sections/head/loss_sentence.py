@@ -85,9 +85,8 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
     if not held or unseen >= 1 - gains.NEGLIGIBLE_RATIO:
         return ""
     is_mostly_unseen = unseen > gains.MOST_UNSEEN_RATIO
-    if is_mostly_unseen:
-        # unobserved time may be lost entirely, so use the observed time as the base
-        held *= 1 - unseen
+    # unobserved time may be lost entirely, so use the observed time as the base
+    held *= 1 - unseen if is_mostly_unseen else 1
     lost = gpu_time.lost_seconds_by_class(analyses)
     is_lower_bound = gpu_time.is_lower_bound(analyses)
     ratio, pauses = sum(lost.values()) / held, gpu_time.excessive_short_pauses(analyses)
@@ -157,8 +156,7 @@ def measure_computing_ratio_mid_job(analyses: Sequence[Analysis]) -> float:
 def describe_computing(analyses: Sequence[Analysis], *, mid_job: bool = False) -> str:
     """Return the computing share in words. `mid_job` leaves out start-up and tail."""
     computing, seen, outside = _measure_use(analyses)
-    if not mid_job or not gains.NOTABLE_RATIO * seen <= outside < seen:
-        outside = 0.0
+    outside = outside if mid_job and gains.NOTABLE_RATIO * seen <= outside < seen else 0.0
     gpus, seconds = max(len(analysis.run.gpus) for analysis in analyses), seen - outside
     who = {1: "The GPU", 2: "Both GPUs"}.get(gpus, f"All {gpus} GPUs")
     of = display.rough_duration(seconds) if mid_job and gpus == len(analyses) == 1 else "the time"
