@@ -180,9 +180,9 @@ def _list_parts(runs: Sequence[ReportRun], grouped: str) -> Iterator[str]:
     if len(runs) == 1:
         every, whole, jobs = runs[0].run.interval, runs[0].seconds, runs[0].analysis.jobs
         held = fsum(job.interval.seconds for job in jobs)
+        length, often = display.duration(whole), f", recorded every {display.duration(every)}" if every else ""
         part = f"{display.plural(len(jobs), 'job')} in {display.duration(held)} of "
-        length = f"{part if 0 < held < _MOST_HELD * whole else ''}{display.duration(whole)}"
-        yield length + (f", recorded every {display.duration(every)}" if every else "")
+        yield f"{part if 0 < held < _MOST_HELD * whole else ''}{length}{often}"
         known = [use for each in runs[0].analysis.statistics if (use := each.metric(UTILISATION)) and use.seconds]
         if known:
             mean = fsum(each.mean * each.seconds for each in known) / fsum(each.seconds for each in known)

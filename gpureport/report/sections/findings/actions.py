@@ -192,7 +192,7 @@ def _list_measurements(
     longest = max(run.seconds for run in runs)
     if count >= _MANY_CHECKS or all(is_recording_too_short(run.analysis) for run in runs):
         needs = (each.needed_seconds or 0.0 for own in lacking for each in own)
-        needed = display.duration(max(SHORTEST_SECONDS, *needs))
+        needed = display.duration(max([SHORTEST_SECONDS, *needs]))
         said = display.duration(longest) if longest > 0 else "only one moment"
         text = f"The log covers {said}, too short for {display.plural(count, 'check')}."
         yield 1, Action(f"Record at least {needed}", "Allows more checks", text, "Many checks need a longer log.")
