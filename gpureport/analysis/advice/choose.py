@@ -18,7 +18,7 @@ from gpureport.analysis.rules.waits import BESIDE_OTHERS, CORES, HARDLY, WAIT_KI
 from gpureport.analysis.series import CORE, CPU, IOWAIT, JOB, POWER, UTILISATION
 from gpureport.findings import AdvisedStep, Finding
 from gpureport.metrics import Scope, find_gpu
-from gpureport.recording import TRACKER_KINDS, Run
+from gpureport.recording import Run
 
 _WORKERS = "loader_workers"
 _MOST_NAMED = 3  # maximum number of steps in a recommendation
@@ -39,8 +39,7 @@ class RunFacts:
     """Facts about the run or one finding that decide which advice fits.
 
     Usage is a ratio from 0 to 1. `gpu_used` is a mean, `cpu_used` and `busiest_core` are medians,
-    `host_memory` is the p95, and `gpu_memory` is the peak of the fullest GPU. If
-    `whole_host` is true, a tracker logged every GPU of a host.
+    `host_memory` is the p95, and `gpu_memory` is the peak of the fullest GPU.
     """
 
     gpus: int
@@ -60,7 +59,6 @@ class RunFacts:
     trains: bool = True
     input_waits: bool = False
     whole_gpus: bool = True
-    whole_host: bool = False
     reduced_links: frozenset[str] = frozenset()
     full_links: frozenset[str] = frozenset()
 
@@ -152,7 +150,6 @@ def gather_facts(
         job_hardly_uses_cpu=max((one.mean for one in _summaries(hosts, JOB)), default=inf) < HARDLY.value,
         framework=find_framework(run.params_and_tags),
         trains=not any(found.cause == REQUESTS for found in findings),
-        whole_host=len(run.gpus) > 1 and any(source.kind in {*TRACKER_KINDS, "wandb"} for source in run.sources),
         whole_gpus=not any(gpu.mig for gpu in run.gpus),
         reduced_links=reduced,
         full_links=frozenset(full - reduced),
@@ -229,7 +226,6 @@ CONDITIONS: dict[str, _Told] = {
     "power_limit_reached": lambda facts: facts.power_limit_reached,
     "several_gpus": lambda facts: facts.gpus > 1 if facts.gpus else None,
     "trains": lambda facts: facts.trains,
-    "whole_host": lambda facts: facts.whole_host,
     "whole_gpus": lambda facts: facts.whole_gpus,
 }
 

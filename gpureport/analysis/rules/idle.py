@@ -304,10 +304,13 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
         length, share = stretch.seconds, stretch.seconds / whole.seconds
     what = "length, at most (the log may have ended an interval later)" if late else "length"
     cpu = _measure_cpu(context, limits, held) if is_start and not pause else np.nan
+    memory = np.concatenate([one.find_values(MEMORY, spans) for one in context.gpus().values()])
+    is_empty = is_start and length >= jobs.FREE_BETWEEN_JOBS and 0 <= memory.max(initial=-1) <= jobs.EMPTY_MEMORY
+    sure = doubts.confidence_of(max(counts), step) if is_rest else Confidence.LOW
     yield context.finding(
         kind,
         Severity.WARNING if is_long else Severity.INFO,
-        doubts.confidence_of(max(counts), step) if is_rest else Confidence.LOW,
+        doubts.lowest(sure, Confidence.MEDIUM) if is_empty else sure,
         (),
         limits.compare("duration", what, length + late, ">=", "shortest"),
         limits.compare("duration", f"share of {of_what}", share, ">" if share > limits.share else "<=", "share"),
@@ -329,6 +332,7 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
             "without": paused * len(gpus),
             "steps": trained,
             "later": held.start > whole.start,
+            "empty": bool(is_empty),
         },
     )
 

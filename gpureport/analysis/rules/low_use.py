@@ -313,12 +313,12 @@ def _build_unused(
     worked = intervals.total_seconds(intervals.intersection(context.work, window)) or job.seconds
     shortest = "shortest" if worked >= limits.shortest else "shortest_empty"
     readings = [one.count_readings(metric, one.rows_between(job.start, job.end + 1)) for one in group]
-    is_sure = is_recorded and not is_taken and len(memory) == len(group)
     sure = doubts.confidence_of(min(readings), max(one.interval for one in group))
     return context.finding(
         "unused_gpu",
         Severity.WARNING,
-        doubts.lowest(sure, Confidence.HIGH if is_sure else Confidence.MEDIUM),
+        # a log does not show which GPUs the job held
+        doubts.lowest(sure, Confidence.LOW if is_taken else Confidence.MEDIUM),
         names,
         compare_with_limit(UTILISATION, "mean", max(map(_mean_use, group)) if is_recorded else np.nan, "<=", ACTIVE),
         limits.compare("work of other GPUs", "from the first to the last", worked, ">=", shortest),

@@ -31,7 +31,7 @@ class _Use(NamedTuple):
 
     `ratio` is the peak as a share of the memory that a job can use. `step` is the largest rise and
     `spread` the range after it, as shares of the installed memory. `state` is `reserved` if
-    it was taken in one step, `constant` if it never changed, `short` or `coarse` if the log
+    it was taken in one step, `constant` if it never changed, `short`, `coarse` or `sparse` if the log
     cannot show the step, and otherwise empty.
     """
 
@@ -57,7 +57,7 @@ def find_memory_use(context: Context, limits: Limits) -> Found:
             uses.append(use := _measure_use(series, limits))
             if use.state in {"constant", "short"} and context.whole.seconds < limits.shortest:
                 yield doubts.too_short("mem_prealloc", context.whole.seconds, limits.shortest)
-            if use.state == "coarse":
+            if use.state in {"coarse", "sparse"}:
                 apart = series.interval, phrases.duration(series.interval)
                 for kind in kinds[1:] if use.ratio >= limits.full else kinds[2:]:
                     yield doubts.unjudged(kind, "coarse_samples", device, apart)
@@ -101,6 +101,8 @@ def _measure_use(series: DeviceSeries, limits: Limits) -> _Use:
         state = "short"
     elif step >= limits.step and spread < limits.steady:
         state = "coarse" if interval >= limits.coarse else "reserved"
+    elif peak < limits.step * total and interval >= limits.shortest:
+        state = "sparse"
     samples = series.count_readings(MEMORY, series.find_known_rows(MEMORY))
     return _Use(series.device.id, capacity - peak, capacity, peak / capacity, samples, step, spread, state)
 
@@ -117,10 +119,11 @@ def _build_finding(context: Context, kind: str, uses: Sequence[_Use], limits: Li
     relation, limit = ("<", "roomy") if kind == "mem_headroom" else (">=", "full")
     left, whole = phrases.size(worst.free), phrases.size(worst.capacity)
     part, unit = left.split(maxsplit=1)  # a shared unit is written once
+    less = " less reserved" if memory_reserved(context.series[worst.device]) else ""
     evidence = [
         limits.compare(MEMORY, "largest step, as a share of memory", worst.step, ">=", "step"),
         limits.compare(MEMORY, "range after it, as a share of memory", worst.spread, "<", "steady"),
-        limits.compare(MEMORY, "max, of installed less reserved memory", worst.ratio, relation, limit),
+        limits.compare(MEMORY, f"max, of installed{less} memory", worst.ratio, relation, limit),
         measured(MEMORY, "free at the peak", worst.free, "By"),
     ]
     return context.finding(

@@ -97,9 +97,11 @@ def memory_total(series: DeviceSeries) -> int | None:
 
 def memory_reserved(series: DeviceSeries) -> int:
     """Return the driver's reserved bytes, or 0 if unknown or if all memory looks reserved."""
-    kept, total = series.device.memory_reserved_bytes, memory_total(series)
-    if kept is None:
-        kept = memory_peak(series, "gpu_memory_reserved_bytes") or 0
+    total = memory_total(series)
+    kept = series.device.memory_reserved_bytes or memory_peak(series, "gpu_memory_reserved_bytes") or 0
+    if not kept and total:
+        rest = total - series.values(MEMORY) - series.values("gpu_memory_free_bytes")
+        kept = max(int(np.fmin.reduce(rest, initial=total)), 0)
     return kept if total is None or kept < total else 0
 
 

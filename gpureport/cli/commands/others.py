@@ -38,7 +38,7 @@ def record(job: tuple[str, ...], options: Options) -> int:
     for note in run.notes:
         print_note(f"gpureport: {note}")
     print_note(f"Recorded {format_duration(((run.ended or run.started) - run.started) / 1e6)} in {folder}.")
-    print_note(f"Read it: gpureport report {folder} -o report.html")
+    print_note(f"{'Add a GPU log; r' if options.host_only else 'R'}ead it: gpureport report {folder} -o report.html")
     return code
 
 

@@ -199,9 +199,9 @@ def build_timelines(
         count = min(_COLUMNS // (1 if len(gpus) <= FEW_GPUS else 2), max(int(run.seconds / (every or 1.0)), 1))
         edges = np.linspace(0.0, max(run.seconds, SHORTEST), count + 1)
         drawn = choose_drawn_gpus(run)
-        absent = "" if gpus else "No GPU was recorded in this run."
-        if gpus and is_moment:
-            absent = f"Only one sample {'of each GPU ' if len(gpus) > 1 else ''}was read, so no timeline can be drawn."
+        each = "of each GPU " if len(gpus) > 1 else ""
+        absent = f"Only one sample {each}was read, so no timeline can be drawn." if is_moment else ""
+        absent = absent if gpus else "No GPU was recorded in this run."
         started = "" if run.run.quality.synthetic_time else f"starts {format_time(run.run, run.run.started)}, "
         sampling = "a single sample" if is_moment or not every else f"one sample every {display.duration(every)}"
         # the data quality section shows start times and what the runs share

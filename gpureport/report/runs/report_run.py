@@ -21,6 +21,7 @@ from gpureport.report.wording.words import group_holders
 
 LABEL_LENGTH = 60  # Maximum length of a name from a log.
 _NAMED, _NAMED_NODES, _NODE = 6, 3, 40  # Maximum number of named devices and nodes, and of letters in a node's name.
+_MOST_HELD = 0.95  # Maximum share of a log in jobs for which their time is given.
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -177,8 +178,11 @@ def _list_parts(runs: Sequence[ReportRun], grouped: str) -> Iterator[str]:
     yield _format_work(runs)
     yield _format_days(runs)
     if len(runs) == 1:
-        every = runs[0].run.interval
-        yield display.duration(runs[0].seconds) + (f", recorded every {display.duration(every)}" if every else "")
+        every, whole, jobs = runs[0].run.interval, runs[0].seconds, runs[0].analysis.jobs
+        held = fsum(job.interval.seconds for job in jobs)
+        length, often = display.duration(whole), f", recorded every {display.duration(every)}" if every else ""
+        part = f"{display.plural(len(jobs), 'job')} in {display.duration(held)} of "
+        yield f"{part if 0 < held < _MOST_HELD * whole else ''}{length}{often}"
         known = [use for each in runs[0].analysis.statistics if (use := each.metric(UTILISATION)) and use.seconds]
         if known:
             mean = fsum(each.mean * each.seconds for each in known) / fsum(each.seconds for each in known)

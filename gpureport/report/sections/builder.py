@@ -72,7 +72,7 @@ def build(  # noqa: PLR0913 - the inputs of a report
     several = len(comparison.steps) > 1
     study = build_study(comparison, by) if by and several else None
     told = tuple(cards.build_rows(inputs, found, is_chain=study is None))
-    bars = gpu_time.build_time_bars(inputs)
+    bars = gpu_time.build_time_bars(inputs if several or not findings.too_short else ())
     repetitions = groups.suggest_repetitions([recording.run for recording, _ in runs])
     best = study.best_label if study else None
     result = verdict.build_verdict(comparison, inputs, findings, study, repetitions, checks=checks)
@@ -81,10 +81,9 @@ def build(  # noqa: PLR0913 - the inputs of a report
     history = signal_history.build_history(inputs[0], worst.findings if worst else ()) if len(inputs) == 1 else None
     histories = {place: over_time.ClassHistory(run, rules) for place, run in enumerate(inputs)}
     named = display.shorten(name_chain(inputs), _CHAIN) or "GPU report"
-    if several:
-        figures = groups.build_study_tiles(comparison, study) if study else summary.build_step_tiles(comparison)
-    else:
-        figures = verdict.build_tiles(comparison, findings, worst, history)
+    of_steps = groups.build_study_tiles(comparison, study) if study else ()
+    of_steps = of_steps or (summary.build_step_tiles(comparison) if several else ())
+    figures = of_steps or verdict.build_tiles(comparison, findings, worst, history)
     target = groups.build_target_tile(comparison, study)
     if target is not None:
         figures = (figures[0], target, *figures[1:-1])
@@ -113,7 +112,7 @@ def build(  # noqa: PLR0913 - the inputs of a report
         policy=reference.build_policy_table(checks),
         actions=next_steps,
         rows=told,
-        spent=time_spent.build_time_spent(comparison, inputs, study),
+        spent=time_spent.build_time_spent(comparison, inputs, study) if bars else None,
         use=time_spent.build_use_over_time(comparison, inputs, histories),
         worst=history,
         has_target=target is not None,

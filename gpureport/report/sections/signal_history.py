@@ -282,7 +282,9 @@ def _find_inside(spans: _Spans, moments: FloatArray) -> BoolArray:
 def _measure_meanwhile(view: _View, samples: Samples, signal: Signal) -> float | None:
     """Return the mean of the samples in the shaded intervals. Buckets would include their neighbours."""
     start, end, values = samples
-    inside = _find_inside(view.spans, (start + end) / 2) & ~np.isnan(values) & (end > start)
+    # a sample at the edge of a gap is partly work
+    edges = (start, end) if view.kind == "idle_gap" else ((start + end) / 2,)
+    inside = np.all([_find_inside(view.spans, each) for each in edges], axis=0) & ~np.isnan(values) & (end > start)
     seconds = (end - start)[inside]
     if not len(seconds) or seconds.sum() < _LEAST_SEEN * sum(last - first for first, last in view.spans):
         return None
@@ -297,6 +299,8 @@ def _describe(
         return ""
     if signal in {TEMPERATURE, MEMORY}:
         text = format_value(signal, peak)
+        if signal is MEMORY and view.kind == "startup_idle" and meanwhile is not None:
+            return f"{format_value(signal, meanwhile)} {when}"
         return f"{text} throughout" if text == format_value(signal, 0.0) else f"up to {text}"
     if signal is CLOCK and usual is not None and meanwhile is not None and meanwhile < usual:
         return f"{format_value(signal, usual, bare=True)} → {format_value(signal, meanwhile)} {when}"

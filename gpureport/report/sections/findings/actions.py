@@ -22,6 +22,7 @@ from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings import found as words
 from gpureport.report.sections.findings.found import SEVERITIES, Found, gather
 from gpureport.report.sections.head.loss_sentence import describe_computing, is_low_mid_job
+from gpureport.report.sections.head.recording_doubts import UNTIMED, list_rejections
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.words import group_holders
 
@@ -93,20 +94,18 @@ def _propose(row: FindingRow, found: Found, every: Sequence[Found]) -> Iterator[
     ):
         return
     runs = found.runs.values()
-    saving = 0.0
-    if not advice.gain and not all(is_recording_too_short(run.analysis) for run in runs):
-        saving = _measure_saving(found, every)
-    own = words.describe_finding(found)
-    if len(found.findings) == 1 and not found.several:
-        own = terms.humanize(display.clean_sentence(found.finding.summary))
+    is_known = not advice.gain and not all(is_recording_too_short(run.analysis) for run in runs)
+    saving = _measure_saving(found, every) if is_known else 0.0
+    is_single = len(found.findings) == 1 and not found.several
+    summary = terms.humanize(display.clean_sentence(found.finding.summary))
+    own = summary if is_single else words.describe_finding(found)
+    is_brief = kind == "startup_idle" and max(run.seconds for run in runs) < _SHORT_START
     of = "a run" if found.several else gpu_time.name_whole(runs) if found.has_one_gpu else "the GPU time"
-    if kind == "startup_idle" and max(run.seconds for run in runs) < _SHORT_START:
-        of = "a run this short"
+    of = "a run this short" if is_brief else of
     saves = f"Saves up to {display.percent(saving)} of {of}" if saving >= _NOTABLE_SAVING else words.UNKNOWN_GAIN
     # if no gain is known, rank actions by loss, as in the headline
-    score = (saving or found.share) * _WEIGHTS[found.confidence]
-    if kind in _UNEXPLAINED and any((each.finding.cause or "").startswith(_OTHER_USE) for each in every):
-        score = -1.0
+    is_other = kind in _UNEXPLAINED and any((each.finding.cause or "").startswith(_OTHER_USE) for each in every)
+    score = -1.0 if is_other else (saving or found.share) * _WEIGHTS[found.confidence]
     action = Action(
         title=advice.title,
         gain=advice.gain or saves,
@@ -155,9 +154,8 @@ def _try_workers(runs: Sequence[ReportRun], every: Sequence[Found]) -> Iterator[
     is_long = recorded_seconds(analyses) >= SHORTEST_REPETITION_SECONDS
     if pauses < NOTABLE or not is_long or is_explained or _may_serve(every):
         return
-    what = f"Short pauses took {display.percent(pauses)} of the observed time"
-    if is_low_mid_job(analyses):
-        what = describe_computing(analyses, mid_job=True)
+    paused = f"Short pauses took {display.percent(pauses)} of the observed time"
+    what = describe_computing(analyses, mid_job=True) if is_low_mid_job(analyses) else paused
     last = analyses[-1]
     missing = {entry.kind for entry in last.not_judged}
     trial = choose_workers_trial(gather_facts(last.run, last.statistics, last.findings, missing))
@@ -180,6 +178,9 @@ def _list_measurements(
     if len(steps) > 1 and max(len(step.runs) for step in steps) == 1 and not is_hinted:
         text = "Each step has one run, so a difference may be due to chance. Run each step two more times."
         yield 1, Action("Repeat each step", "Shows what is due to chance", text, "Even runs of the same job differ.")
+    if any(UNTIMED in each for each in list_rejections([run.run for run in runs])):
+        text = "SECONDS is the time from one row of a GPU to the next."
+        yield 0, Action("Give --interval SECONDS", "Reads the rows without a time", text, "Most rows have no time.")
     # a log without CPU utilisation cannot show what GPUs wait for
     unknown = any(each.finding.kind in _UNEXPLAINED and each.finding.cause in {None, "unknown"} for each in every)
     if unknown and not any(_CPU in run.recording.rows.schema.names for run in runs):
@@ -189,11 +190,12 @@ def _list_measurements(
     lacking = [[each for each in run.analysis.not_judged if each.needed_seconds is not None] for run in runs]
     count = min(len({each.kind for each in own}) for own in lacking)
     longest = max(run.seconds for run in runs)
-    if count >= _MANY_CHECKS:
-        needed = display.duration(max(each.needed_seconds or 0.0 for own in lacking for each in own))
-        said = f"The log covers {display.duration(longest)}" if longest > 0 else "The log covers only one moment"
-        text = f"{said}, too short for {count} checks."
-        yield 1, Action(f"Record at least {needed}", "Allows more checks", text, f"{count} checks need a longer log.")
+    if count >= _MANY_CHECKS or all(is_recording_too_short(run.analysis) for run in runs):
+        needs = (each.needed_seconds or 0.0 for own in lacking for each in own)
+        needed = display.duration(max([SHORTEST_SECONDS, *needs]))
+        said = display.duration(longest) if longest > 0 else "only one moment"
+        text = f"The log covers {said}, too short for {display.plural(count, 'check')}."
+        yield 1, Action(f"Record at least {needed}", "Allows more checks", text, "Many checks need a longer log.")
         return
     yield from ((1, each) for each in _measure_longer(comparison))
     is_unstated = any(step.work_unit is None and not any(run.exit_code for run in step.runs) for step in steps)

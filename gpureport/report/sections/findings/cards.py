@@ -197,9 +197,8 @@ def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_ch
             history = replace(history, title=f"{history.title}, {which}")
         groups = {(group.position, group.fingerprints) for group in found.groups}
         own = [each for each in cards if (each.run_index, each.fingerprints) in groups]
-        summary = _summarize(found.worst)
-        if len(found.runs) > 1:
-            summary = words.describe_finding(found) or f"{display.raise_first(which)}: {summary}"
+        worst = f"{display.raise_first(which)}: " if len(found.runs) > 1 else ""
+        summary = (words.describe_finding(found) if worst else "") or worst + _summarize(found.worst)
         amounts = [lost for lost in found.lost_by_run.values() if lost > 0]
         priced = found.cost_by_run
         costs = [format_gpu_time_range(amounts)] if amounts else []
@@ -257,6 +256,7 @@ def _list_caveats(found: Found) -> Iterator[str]:
         yield f"Not {display.lower_first(display.clean_sentence(reason).rstrip('.'))}."
     if found.confidence is not Confidence.HIGH:
         coarse = any((run.run.interval or 0.0) > _COARSE_SECONDS for run in found.runs.values())
-        sure = words.find_words(found, "sure") or ("record one sample per second" if coarse else "")
+        sure = words.find_words(found, "sure") or ""
+        sure = display.join("record one sample per second" if coarse else "", sure, by=" and ")
         why = f"to be sure, {sure}" if sure else "the finding is inferred from several columns or only a few samples"
         yield f"Confidence {found.confidence.value}: {why}."

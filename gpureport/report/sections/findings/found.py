@@ -298,9 +298,9 @@ def _name_workers(found: Found) -> str:
     return next((step.suggestion for step in steps if step.suggestion), "Add one at a time." if steps else "")
 
 
-def _number_gpus(found: Found) -> str:
-    indices = {gpu.id: gpu.index for run in found.runs.values() for gpu in run.run.gpus}
-    return ",".join(str(indices[each]) for each in found.devices if indices.get(each) is not None) or "0"
+def _number_gpus(found: Found, *, is_named: bool = True) -> str:
+    gpus = {gpu for run in found.runs.values() for gpu in run.run.gpus if (gpu.id in found.devices) is is_named}
+    return ",".join(map(str, sorted({gpu.index for gpu in gpus if gpu.index is not None}))) or "0"
 
 
 _WORKED_OUT: Mapping[str, Callable[[Found], str]] = {
@@ -356,6 +356,7 @@ _WORKED_OUT: Mapping[str, Callable[[Found], str]] = {
     ),
     "workers": _name_workers,
     "index": _number_gpus,
+    "kept": lambda found: _number_gpus(found, is_named=False),
     "record": lambda _: RECORD,
 }
 

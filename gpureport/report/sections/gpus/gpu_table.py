@@ -28,6 +28,7 @@ _CLOCK_NOTE = (
     "Busy samples: time covered by busy samples that show the reason. Counted: the driver's own count, "
     "exact at any interval. Several reasons can apply at once, so do not add up their shares."
 )
+_ALIKE = "No GPU differs notably from the others (by three robust standard deviations and a minimum amount)."
 _AT_REST = {"gpu_idle"}  # reasons that occur only when idle
 _MOST_REASONS = 24
 _ABSENT = {display.NOT_RECORDED, "none seen", "not known"}
@@ -69,12 +70,7 @@ _COLUMNS = (
 )
 # shown next to the integral of power if the energy counter was recorded
 _COUNTED = _Column(
-    "Energy counted",
-    "",
-    lambda gpu: gpu.energy_counter.total if gpu.energy_counter else None,
-    display.energy,
-    inf,
-    fsum,
+    "Energy counted", "", lambda gpu: one.total if (one := gpu.energy_counter) else None, display.energy, inf, fsum
 )
 
 
@@ -114,20 +110,17 @@ def _build_gpu_table(run: ReportRun, known: Sequence[_Column], note: str) -> Gpu
         outliers += [f"{each.head.text} differs from the others: {display.join_words(notes)}."] if notes else []
     left = len(outliers) - _MOST_SENTENCES
     outliers[_MOST_SENTENCES:] = [f"{display.plural(left, 'more GPU')}: see the table."] if left > 0 else []
-    same = "No GPU differs notably from the others (by three robust standard deviations and a minimum amount)."
-    if run.samples == 1:
-        same = "One sample per GPU is too few to find an outlier."
-    elif len(rows) < _PEERS:
-        same = f"With fewer than {_PEERS} GPUs, no GPU can be called an outlier."
+    few_samples = "One sample per GPU is too few to find an outlier." if run.samples == 1 else ""
+    few_gpus = f"With fewer than {_PEERS} GPUs, no GPU can be called an outlier." if len(rows) < _PEERS else ""
+    same = few_samples or few_gpus or _ALIKE
     return GpuTable(label=run.label, table=table, outliers=tuple(outliers), same=same)
 
 
 def _build_cells(column: _Column, values: Sequence[float | None], *, compared: bool) -> Iterator[Cell]:
     known = [value for value in values if value is not None]
     middle = median(known) if known else 0.0
-    limit = inf
-    if compared and len(known) >= _PEERS:
-        limit = max(_ROBUST * median(abs(value - middle) for value in known), column.margin)
+    apart = median(abs(value - middle) for value in known) if compared and len(known) >= _PEERS else inf
+    limit = max(_ROBUST * apart, column.margin)
     for at, value in enumerate(values):
         note = ""
         if value is not None and abs(value - middle) > limit:
@@ -210,10 +203,5 @@ def _build_clock_table(run: ReportRun, shown: Sequence[ClockEventTotal]) -> Tabl
     known = [any(cell.text not in _ABSENT for cell in column) for column in zip(*cells, strict=True)]
     names = [f"{entry.reason.replace('_', ' ')}, {run.device(entry.device)}" for entry in ordered]
     rows: list[list[Cell | str]] = [[name, *compress(row, known)] for name, row in zip(names, cells, strict=True)]
-    return build_table(
-        ("Reason", *compress(_CLOCK_COLUMNS, known)),
-        rows,
-        _CLOCK_NOTE,
-        f"{display.plural(left, 'more row')} in the JSON." if left > 0 else "",
-        in_words=("Kind",),
-    )
+    more = f"{display.plural(left, 'more row')} in the JSON." if left > 0 else ""
+    return build_table(("Reason", *compress(_CLOCK_COLUMNS, known)), rows, _CLOCK_NOTE, more, in_words=("Kind",))

@@ -16,6 +16,7 @@ from gpureport.comparison.verdict import Verdict
 from gpureport.report.model.head import VerdictCode
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.gpus import spending
+from gpureport.report.sections.head.recording_doubts import UNTIMED, list_rejections
 from gpureport.report.sections.steps.figures import Figures
 from gpureport.report.wording import display, terms
 
@@ -53,6 +54,8 @@ def explain_unknown_loss(step: Step, findings: Findings) -> tuple[str, VerdictCo
     if not any(analysis.run.gpus for analysis in step.analyses):
         return _UNKNOWN.format("GPU"), VerdictCode.NO_GPU
     if findings.too_short:
+        if untimed := [each for each in list_rejections([each.run for each in step.analyses]) if UNTIMED in each]:
+            return untimed[0], VerdictCode.TOO_SHORT
         statistics = [each for analysis in step.analyses for each in analysis.statistics]
         counts = {max((metric.samples for metric in each.metrics), default=0) for each in statistics}
         count = "one sample" if findings.samples == 1 else display.plural(findings.samples, "sample")
@@ -87,9 +90,8 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
     if not held or unseen >= 1 - gains.NEGLIGIBLE_RATIO:
         return ""
     is_mostly_unseen = unseen > gains.MOST_UNSEEN_RATIO
-    if is_mostly_unseen:
-        # unobserved time may be lost entirely, so use the observed time as the base
-        held *= 1 - unseen
+    # unobserved time may be lost entirely, so use the observed time as the base
+    held *= 1 - unseen if is_mostly_unseen else 1
     lost = gpu_time.lost_seconds_by_class(analyses)
     ratio, unknown = sum(lost.values()) / held, explain_lower_bound(analyses)
     if ratio >= gains.NOTABLE_RATIO:
@@ -156,8 +158,7 @@ def measure_computing_ratio_mid_job(analyses: Sequence[Analysis]) -> float:
 def describe_computing(analyses: Sequence[Analysis], *, mid_job: bool = False) -> str:
     """Return the computing share in words. `mid_job` leaves out start-up and tail."""
     computing, seen, outside = _measure_use(analyses)
-    if not mid_job or not gains.NOTABLE_RATIO * seen <= outside < seen:
-        outside = 0.0
+    outside = outside if mid_job and gains.NOTABLE_RATIO * seen <= outside < seen else 0.0
     gpus, seconds = max(len(analysis.run.gpus) for analysis in analyses), seen - outside
     who = {1: "The GPU", 2: "Both GPUs"}.get(gpus, f"All {gpus} GPUs")
     of = display.rough_duration(seconds) if mid_job and gpus == len(analyses) == 1 else "the time"

@@ -22,6 +22,7 @@ from gpureport.report.wording.reasons import describe_state
 from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.words import clean_name, group_holders, list_labels
 
+UNTIMED = "pass --interval SECONDS to read them"
 _LARGE_STEP = 60.0
 """Minimum backward clock step to mention, in seconds. Clock daemons make smaller steps."""
 _FEW_SAMPLES, _FAR_APART, _FEWEST = 30, 60.0, 12
@@ -171,7 +172,7 @@ def list_rejections(runs: Sequence[Run]) -> Iterator[str]:
         whose = f" of {display.clean(run.name)}" if len(runs) > 1 else ""
         noun = "points" if run.tracked else "lines"
         why = f"{'' if len(rejected) == 1 else 'most of them: '}{display.clean(most.reason)}"
-        remedy = "pass --interval SECONDS to read them" if most.reason == NO_TIME else "see Data quality"
+        remedy = UNTIMED if most.reason == NO_TIME else "see Data quality"
         total = display.integer(run.quality.lines)
         yield f"{display.integer(count)} of {total} {noun}{whose} were rejected ({why}): {remedy}."
 

@@ -67,13 +67,14 @@ def build_verdict(  # noqa: PLR0913 - the inputs of a verdict
         length = display.duration(findings.seconds)
         if not findings.too_short and 0 < findings.seconds < _BRIEF and length not in sentence:
             sentence = f"Only {length} recorded: {display.lower_first(sentence)}"
-        details = (*details, *filter(None, _write_run_lead(code, told, of_last, findings)))
+        lead = _write_run_lead(code, told, of_last, findings)
+        details = (*details, *(each for each in lead if each not in {"", sentence}))
         sentence = f"{display.clean(last.label)}: {display.lower_first(sentence)}" if several else sentence
     order = [*filter(None, [doubted.describe_recording_order(comparison.steps)])]
     found = doubted.describe_doubts(comparison)
     doubts = found or (tuple(order) if study is None else ())
     details = (*doubts[:_DOUBTS], *details, *(() if doubts else order))
-    notes = _write_notes(comparison, findings, (*details, *doubts), repetitions)
+    notes = _write_notes(comparison, findings, (*details, *doubts, sentence), repetitions)
     further = filter(None, [*(order if found else ()), *notes])
     broken, rules = [check for check in checks if check.outcome is CheckOutcome.BROKEN], list[str]()
     if broken:
@@ -169,8 +170,9 @@ def _write_run_lead(
     if told is not None and told.finding.confidence is Confidence.LOW:
         # confidence may be low for other reasons, such as an unknown power limit
         longest = max((span.seconds for span in told.intervals), default=told.run.seconds)
-        is_coarse = longest < SURE_READINGS * (told.run.run.interval or 0.0)
-        why = "The log shows this only coarsely, so confidence" if is_coarse else "Confidence"
+        apart = told.run.run.interval or 0.0
+        is_coarse = longest < SURE_READINGS * apart or apart >= COARSE_SECONDS
+        why = f"Samples are {display.duration(apart)} apart, so confidence" if is_coarse else "Confidence"
         yield f"{why} in the headline is low."
     if code in {VerdictCode.HEALTHY, VerdictCode.SHORT_PAUSES}:
         count = findings.judged + findings.missing
@@ -337,11 +339,11 @@ def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
     if losses.is_display_alone(step.analyses):
         return _CANNOT, "Only a display used the GPU"
     found = [each.metric("gpu_utilization_ratio") for analysis in step.analyses for each in analysis.statistics]
-    uses = [f"{each.mean:.0%}" for each in found if each]
-    told = f"{', '.join(uses[:_NAMED])}{', ...' if len(uses) > _NAMED else ''}"
+    uses = [each.mean for each in found if each]
     # job statistics are imported as two samples, at start and end
     if uses and (findings.samples == 1 or (findings.samples == 2 and findings.too_short)):  # noqa: PLR2004 - two
-        return _CANNOT, f"{'At that moment' if findings.samples == 1 else 'Too short; on average'} {told}"
+        when = "At that moment" if findings.samples == 1 else "Too short; on average"
+        return _CANNOT, f"{when} {display.format_range(uses, '{:.0%}'.format)}"
     if losses.explain_unknown_loss(step, findings):
         return _CANNOT, "The recording is too short" if findings.too_short else "No utilisation was recorded"
     if not gpu_time.job_gpu_seconds(step.analyses):
@@ -360,12 +362,11 @@ def _build_use_tiles(step: Step, findings: Findings) -> tuple[Tile, Tile]:
     by_class = gpu_time.lost_seconds_by_class(analyses)
     unknown = losses.explain_lower_bound(analyses)
     computing, lost = seconds.get("computing", 0.0) / held, sum(by_class.values()) / held
-    share = display.percent(lost)
-    if unknown:
-        share = f"at least {share}" if lost >= gains.NOTABLE_RATIO else "not known"
-    base = f"Of {gpu_time.format_held(held, len(analyses))}"
-    if 1 > unseen > gains.UNSEEN_RATIO:
-        base = f"{display.percent(computing / (1 - unseen))} of the time recorded"
+    least = "at least " if unknown else ""
+    share = "not known" if least and lost < gains.NOTABLE_RATIO else f"{least}{display.percent(lost)}"
+    is_partial = 1 > unseen > gains.UNSEEN_RATIO
+    known = f"{display.percent(computing / (1 - unseen))} of the time recorded" if is_partial else ""
+    base = known or f"Of {gpu_time.format_held(held, len(analyses))}"
     first = Tile(label=labels[0], value=display.percent(computing), context=f"{base}; lost {share}")
     value, unit = "not known", ""
     if unknown and lost < gains.NOTABLE_RATIO:
@@ -405,11 +406,11 @@ def _build_energy_tile(step: Step) -> Tile:
         value, _, unit = display.energy(joules).partition(display.GAP)
         return Tile(label="Energy", value=value, unit=unit, context="GPUs only")
     known = [each for analysis in step.analyses for each in analysis.statistics]
-    value, why = _CANNOT, "Only instant power was recorded"
-    if any(each.power_doubt for each in known):
-        why = "Implausible power was left out"
-    elif any(each.metric("gpu_power_watts") for each in known):
-        why = "Too few power samples"
-    elif not any(each.metric("gpu_power_instant_watts") for each in known):
-        value, why = display.NOT_RECORDED, "Power was not recorded"
-    return Tile(label="Energy", value=value, context=why)
+    reasons = {
+        "Implausible power was left out": any(each.power_doubt for each in known),
+        "Too few power samples": any(each.metric("gpu_power_watts") for each in known),
+        "Only instant power was recorded": any(each.metric("gpu_power_instant_watts") for each in known),
+    }
+    why = next((text for text, holds in reasons.items() if holds), "")
+    value = _CANNOT if why else display.NOT_RECORDED
+    return Tile(label="Energy", value=value, context=why or "Power was not recorded")
