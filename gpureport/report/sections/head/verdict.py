@@ -342,8 +342,9 @@ def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
     uses = [each.mean for each in found if each]
     # job statistics are imported as two samples, at start and end
     if uses and (findings.samples == 1 or (findings.samples == 2 and findings.too_short)):  # noqa: PLR2004 - two
-        when = "At that moment" if findings.samples == 1 else "Too short; on average"
-        return _CANNOT, f"{when} {display.format_range(uses, '{:.0%}'.format)}"
+        when, show = "At that moment" if findings.samples == 1 else "Too short; on average", "{:.0%}".format
+        told = display.format_range(uses, show) if len(uses) > _NAMED else ", ".join(map(show, uses))
+        return _CANNOT, f"{when} {told}"
     if losses.explain_unknown_loss(step, findings):
         return _CANNOT, "The recording is too short" if findings.too_short else "No utilisation was recorded"
     if not gpu_time.job_gpu_seconds(step.analyses):
