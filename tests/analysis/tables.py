@@ -119,10 +119,6 @@ def _describe_jobs(analysis: Analysis) -> Iterator[str]:
     yield from (f"{phase.kind} {_spans([phase.interval])}" for phase in analysis.phases)
 
 
-def _describe_figures(analysis: Analysis) -> Iterator[str]:
-    yield from (line for one in analysis.statistics for line in _describe_device(one))
-
-
 def _describe_stages(analysis: Analysis) -> Iterator[str]:
     for stage in analysis.stages:
         yield stage.stage
@@ -176,7 +172,7 @@ _SUBJECTS: dict[str, Callable[[Analysis], Iterable[str]]] = {
     ),
     "GPU time": _describe_time,
     "cost": _describe_cost,
-    "figures": _describe_figures,
+    "figures": lambda analysis: (line for one in analysis.statistics for line in _describe_device(one)),
     "stages": _describe_stages,
     "ledger": _describe_ledger,
     "jobs": _describe_jobs,

@@ -36,12 +36,11 @@ def _expect_failure(block: Block) -> Block:
     return block._replace(text=f"{{ {block.text}}} || test $? = 1\n") if fails else block
 
 
-def _mark_slow(page: Path) -> "pytest.ParameterSet":
-    name = page.relative_to(ROOT).as_posix()
-    return pytest.param(page, id=name, marks=(pytest.mark.slow, *[pytest.mark.smoke] * (name == "README.md")))
+SLOW = (pytest.mark.slow, pytest.mark.smoke)
+RUN = [pytest.param(page, marks=SLOW if page.parent == ROOT else SLOW[:1]) for page in PAGES if list_blocks(page)]
 
 
-@pytest.mark.parametrize("page", [_mark_slow(page) for page in PAGES if list_blocks(page)])
+@pytest.mark.parametrize("page", RUN, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_blocks_run(page: Path, tmp_path: Path) -> None:
     """Each block, run in order, must succeed and print what the page shows."""
     (tmp_path / "sample_logs").symlink_to(ROOT / "sample_logs")

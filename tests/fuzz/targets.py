@@ -185,10 +185,6 @@ def _typed(words: str, texts: Sequence[str]) -> Target:
     return Target(seeds=[text.encode() for text in texts], read=type_text, prepare=write_store)
 
 
-def _logged(kind: str) -> Target:
-    return Target(seeds=_make_logs()[kind], read=read_log)
-
-
 def _put_beside(name: str, seeds: Sequence[bytes]) -> Target:
     def read_both(path: Path) -> None:
         (path.parent / name).write_bytes(path.read_bytes())
@@ -220,7 +216,7 @@ def _mapped() -> bytes:
 
 
 TARGETS: dict[str, Callable[[], Target]] = {
-    **{f"log of {kind}": partial(_logged, kind) for kind in KINDS},
+    **{f"log of {kind}": partial(lambda kind: Target(seeds=_make_logs()[kind], read=read_log), kind) for kind in KINDS},
     **{f"option {words}": partial(_typed, words, texts) for words, texts in OPTIONS.items()},
     "host log": lambda: Target(
         seeds=[*_list_captures("host"), _head(PAIRS / "host/sockets_are_added_up_and_midnight_is_passed.log")],

@@ -137,12 +137,8 @@ SENSITIVE = ("accounting", "training", "mapped", "decoding")
 
 def plain_pairs() -> list[Path]:
     found = [pair for pair in pairs.list_pairs() if pair.is_file() and pair.parent.name not in SENSITIVE]
-    return [pair for pair in found if is_plain(pair.read_bytes())]
-
-
-def is_plain(content: bytes) -> bool:
-    odd = any(sign in content for sign in (b"\0", b"\r", b"\x1b"))
-    return content.endswith(b"\n") and content.isascii() and not odd
+    contents = [(pair, pair.read_bytes()) for pair in found]
+    return [pair for pair, text in contents if text.isascii() and text[-1:] == b"\n" and not {*text} & {0, 13, 27}]
 
 
 def described(content: bytes, stated: dict[str, object], folder: Path) -> object:

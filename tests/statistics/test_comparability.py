@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from gpureport import Analysis
 from gpureport.testing import GIB, Device, Finding, NotJudged, Source, Work, finding
 from tests.statistics.runs import IDLE, MEMORY, PER_WORK, TRAINING_RATE, document, judged, made, rates
+from tests.support.tables import read_table
 
 H100 = Device(
     id="gpu:0",
@@ -85,27 +87,15 @@ def test_work_and_zones_are_doubted_only_where_they_differ() -> None:
 
 
 def test_a_log_that_lacks_an_end_is_not_compared_with_a_whole_one() -> None:
-    def cut(ends: tuple[int, int], name: str, **more: Any) -> Analysis:
-        util, memory = [0.0] * 20 + [90.0] * 200 + [0.0] * 20, [0.5] + [9.0] * 238 + [0.5]
-        part, work = slice(ends[0], 240 - ends[1]), Work(amount=1e5, unit="images")
-        return made(name, step=name[0], work=work, util=util[part], memory=memory[part], **more)
-
-    whole, ended, begun, logged = (0, 0), (0, 80), (20, 0), rates(500, 200, name="images_per_second")
-    cases: list[tuple[list[tuple[int, int]], list[tuple[int, int]], dict[str, Any], bool]] = [
-        ([whole], [(0, 1)], {}, True),
-        ([whole], [ended], {}, False),
-        ([whole], [begun], {}, False),
-        ([whole], [(20, 80)], {}, False),
-        ([whole, whole], [whole, ended], {}, False),
-        ([whole, ended], [ended, ended], {}, True),
-        ([(20, 80)], [(20, 80)], {}, True),
-        ([whole], [ended], {"training": logged}, True),
-    ]
-    for before, after, more, comparable in cases:
-        sides = zip("ab", (before, after), strict=True)
-        found = document(*(cut(each, f"{step}{k}", **more) for step, side in sides for k, each in enumerate(side)))
-        told = {each["metric"]: each["reason_check"] for each in found["deltas"]}
-        assert ({told[PER_WORK], told[TRAINING_RATE]} == {"log_edges"}) is not comparable, (before, after)
+    util, memory = [0.0] * 20 + [90.0] * 200 + [0.0] * 20, [0.5] + [9.0] * 238 + [0.5]
+    work, speed = Work(amount=1e5, unit="images"), rates(500, 200, name="images_per_second")
+    for *sides, training, reason in read_table(Path(__file__).with_name("edges.tsv")):
+        steps = [(step, rows.split(":")) for step, side in zip("ab", sides, strict=True) for rows in side.split()]
+        cut = [(step, slice(int(start), int(end))) for step, (start, end) in steps]
+        more: dict[str, Any] = {"work": work, "training": speed if training else ()}
+        runs = (made(f"{step}{at}", step=step, util=util[at], memory=memory[at], **more) for step, at in cut)
+        told = {each["metric"]: each["reason_check"] for each in document(*runs)["deltas"]}
+        assert ({told[PER_WORK], told[TRAINING_RATE]} == {"log_edges"}) is (reason == "log_edges"), sides
 
 
 GAP = finding("idle_gap", (100, 120), lost=20.0, cause="data")

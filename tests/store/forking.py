@@ -157,17 +157,13 @@ def _run(orders: Sequence[Order]) -> list[Outcome]:
     return results
 
 
-def _read_order(entry: dict[str, Any]) -> Order:
-    fault = entry.pop("fault")
-    return Order(**entry, fault=None if fault is None else Fault(**fault))
-
-
 def serve() -> None:
     """Import what every command needs, then take orders until there are no more."""
     import gpureport.cli.main  # noqa: F401 - in the forking process alone
 
     for line in sys.stdin:
-        results = _run([_read_order(entry) for entry in json.loads(line)])
+        entries = json.loads(line)
+        results = _run([Order(**each | {"fault": each["fault"] and Fault(**each["fault"])}) for each in entries])
         sys.stdout.write(json.dumps([asdict(result) for result in results]) + "\n")
         sys.stdout.flush()
 

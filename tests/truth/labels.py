@@ -39,7 +39,8 @@ class Event:
 
 def truth(script: Script, courses: list[Course]) -> dict[str, Any]:
     """Return the labels of one run, with times in seconds since the epoch."""
-    found = [*_scripted(script), *_holes(script)]
+    holes = (Event(kind="log_gap", gpu=None, start=start, end=end, resolvable=True) for start, end in holes_of(script))
+    found = [*_scripted(script), *holes]
     for gpu, played in enumerate(courses):
         found += [*_idle(script, gpu, played), *_clocked(script, gpu, played)]
     zero = BEGUN.timestamp()
@@ -80,10 +81,6 @@ def _scripted(script: Script) -> list[Event]:
             seen = part.seconds >= max(seconds, samples * script.interval) and script.absent < _NOTHING
             found.append(Event(kind=part.label, gpu=None if whole_job else gpu, start=start, end=end, resolvable=seen))
     return found
-
-
-def _holes(script: Script) -> list[Event]:
-    return [Event(kind="log_gap", gpu=None, start=start, end=end, resolvable=True) for start, end in holes_of(script)]
 
 
 def _idle(script: Script, gpu: int, played: Course) -> list[Event]:
