@@ -235,7 +235,7 @@ NOTE_CODES: dict[str, str] = {
     "several_values_at_once": "has several values for one gpu and time",
     "what_is_kept": "thresholds and processes are ",
     "instant_power": "no average power, so",
-    "power_in_whole_watts": "so they hide throttling",
+    "power_in_whole_watts": "whole watts hide throttling",
     "processes_listed": "lists processes",
     "means_of_job": "statistics of a job are means over",
     "summary_of_one_gpu": "so it is read as one gpu",
