@@ -37,6 +37,7 @@ _THINNED = 1.25  # Ratio of sampling intervals above which the finer run is thin
 _WARM_UP, _WARM_UP_SHARE = 600.0, 0.1
 """Maximum length of a warm-up, in seconds or, if that is longer, as a share of the job."""
 _CELSIUS, _FIRST_ROWS = "gpu_temperature_celsius", 30
+_BLUR, _KEPT = 0.4, 0.98  # Seconds by which phases may be off, and the share of the usual memory that a job keeps.
 _REST, _NO_REST = 2.5, 1.5  # samples before or after the work: the fewest that show rest, and the most without any
 AT_WORK, AT_REST = "at work", "at rest"
 
@@ -250,9 +251,11 @@ def _find_edges(analysis: Analysis, cells: Sequence[DeviceSeries]) -> Iterator[s
     seconds = {phase.kind: phase.interval.seconds for phase in analysis.phases}
     memory = [one.known_values(MEMORY) for one in cells if one.is_recorded(MEMORY)]
     for phase, row in (("startup", 0), ("tail", -1)):
-        samples = seconds.get(phase, 0.0) / (analysis.run.interval or inf)
-        is_held = "steady" in seconds and any(values[row] >= PROCESS_MEMORY.value for values in memory)
-        yield AT_REST if samples >= _REST else AT_WORK if is_held and samples <= _NO_REST else None
+        samples = seconds.get(phase, 0.0) / max(analysis.run.interval or inf, _BLUR)
+        held = [values[row] / level for values in memory if (level := np.median(values)) >= PROCESS_MEMORY.value]
+        is_held = "steady" in seconds and max(held, default=0.0) >= _KEPT
+        is_freed = bool(held) and not is_held
+        yield AT_REST if is_freed or samples >= _REST else AT_WORK if is_held and samples <= _NO_REST else None
 
 
 def count_work(recording: Recording, analysis: Analysis, key: str | None = None) -> SampledRun:

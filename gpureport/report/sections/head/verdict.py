@@ -252,7 +252,7 @@ def _describe_training(comparison: Comparison) -> str:
     held = gpu_time.job_gpu_seconds(last.analyses)
     lost = gpu_time.lost_seconds_by_class(last.analyses)
     is_short = held and max(analysis.seconds for analysis in last.analyses) < _SHORT
-    is_hidden = ratio > whole and is_short and lost.get("startup", 0.0) / held >= _START_UP
+    is_hidden = ratio > max(whole, 1.0) and is_short and lost.get("startup", 0.0) / held >= _START_UP
     is_steady = last.training_source is not None and last.training_source.basis is TrainingBasis.STEADY_PHASE
     without = ", without the wait for the first batch," if is_steady and is_short else ""
     return f"Training alone{without} is {gain}{'; start-up hides the gain in runs this short' if is_hidden else ''}."
