@@ -88,7 +88,7 @@ def _pictures(report: Report) -> Iterator[Block]:
 def _spent(spent: TimeSpent) -> Iterator[Block]:
     each, unit = shared_total(spent), spent.columns[0]
     if each:
-        # the totals of GPUs contain the unit; for steps, the column heading contains it
+        # totals of GPUs contain the unit
         unit = f"{each} {unit}" if unit else f"{each} each" if len(spent.bars) > 1 else each
     versus = "change from the previous step" if any(bar.change for bar in spent.bars) else ""
     label, title = join(unit, versus, by=", "), "Where the GPU time went"
@@ -244,7 +244,7 @@ def _list_evidence(cards: Sequence[FindingCard]) -> Table | None:
 def list_reference(report: Report) -> Iterator[Block]:
     shown = [*_list_sections(report)]
     yield from shown
-    # explain only terms in headings and names, as sentences also mention checks that found nothing
+    # sentences also mention checks that found nothing
     named = [fact.name for block in shown for fact in block.facts]
     named += [name for block in shown if block.table for name in block.table.columns]
     yield from _method(report, " ".join([*named, *(block.title for block in shown)]).lower())
@@ -278,7 +278,7 @@ def merge_facts(runs: Sequence[Said]) -> list[Fact]:
 
 
 def split_facts(runs: Sequence[Said]) -> tuple[list[Fact], Table | None]:
-    """Return a list of facts, and a table with one row per run for facts with many different values."""
+    """Return facts, and a table with a row per run for those with many different values."""
     said = [(label, {fact.name: fact.text for fact in facts}) for label, facts in runs]
     names = dict.fromkeys(name for _, named in said for name in named)
     own = [name for name in names if len({named.get(name) for _, named in said}) > _MOST_VARIANTS]
@@ -293,7 +293,7 @@ def merge_texts(runs: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
 
 
 def join_tables(runs: Sequence[GpuTable | RunTable]) -> list[tuple[str, Table]]:
-    """Return labelled tables. If all have one row and the same columns, merge them."""
+    """Return labelled tables, merged if all have one row and the same columns."""
     tables = [run.table for run in runs]
     if len(runs) == 1 or len({each.columns for each in tables}) != 1 or any(len(each.rows) != 1 for each in tables):
         return [(run.label, run.table) for run in runs]
@@ -314,7 +314,7 @@ def _gpu_time(report: Report) -> Iterator[Block]:
         # charts of groups by two settings show fewer figures than the table
         table = part.estimates if part.grouped else None
         yield Block(forms=Form.PAGE, anchor="runs", title=title, texts=[part.legend], charts=part.charts, table=table)
-        # paper has no charts; without intervals, this table adds nothing to that of steps
+        # paper has no charts
         on_paper = any(cell.small for row in part.estimates.rows for cell in row.cells)
         yield Block(forms=Form.TEXT | Form.PAPER if on_paper else Form.TEXT, title=title, table=part.estimates)
         yield Block(forms=Form.SHEET, table=None if table else part.estimates)

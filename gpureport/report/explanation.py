@@ -30,8 +30,8 @@ from gpureport.report.wording.words import group_holders
 
 RECORDING = "recording"
 _SUGGESTED = 3  # Maximum number of suggested names.
-_SLIP = 0.85  # Minimum similarity of a suggested figure; users more often mean other names.
-_SHORTEST = 3  # Minimum length of a word to search for within names.
+_SLIP = 0.85  # Users seldom mean figures.
+_SHORTEST = 3  # Minimum length of a word to search for.
 _FIRST = 3  # Number of steps per cause in the short form.
 _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("explanation.toml").read_text(encoding="utf-8"))
 _FIGURES: dict[str, tuple[str, str, str]] = _SAID["figures"]

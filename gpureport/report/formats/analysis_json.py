@@ -53,7 +53,7 @@ def render(analyses: Sequence[Analysis], steps: Sequence[Step] = ()) -> str:
 
 
 def dump(content: Content, made: Made | None = None) -> str:
-    """Return a document as JSON. A result becomes an object with its fields and the keys from `made`."""
+    """Return JSON. A result becomes an object with its fields and the keys from `made`."""
     more = {**_MADE, **(made or {})}
 
     def encode(value: Any) -> Content:

@@ -94,7 +94,7 @@ def render(
     # scripts contain braces, so they are not rendered as templates
     script = "\n".join(loader.get_source(pages, name)[0] for name in _SCRIPTS) if loader and samples else ""
     anchors = {card: f"run{run}-mark-{card}-{strip}" for card, (run, strip) in marks.items()}
-    # choose the GPU in the picture, else the first marked one, else the first of the last run
+    # the GPU in the picture, else the first marked one, else the first of the last run
     named = report.worst.gpu if report.worst else None
     shown = [(0, at) for at, strip in enumerate(report.timeline[0].strips) if strip.label == named]
     shown += [marks[card] for card in cards if card in marks]
@@ -149,7 +149,7 @@ def _meaning_filter(definitions: Sequence[Fact]) -> Callable[[Context, str], str
 
 
 def term_filter(definitions: Sequence[Fact]) -> Callable[[Context, str], Markup]:
-    """Return a filter that escapes text and adds a tooltip to the first term in it, preferring longer terms."""
+    """Return a filter that escapes text and adds a tooltip to the first, longest term in it."""
     texts = _meaning_filter(definitions)
     names = sorted((fact.name for fact in definitions), key=len, reverse=True)
     words = (("(?:GPU )?" if name.startswith("GPU ") else "") + re.escape(name.removeprefix("GPU ")) for name in names)

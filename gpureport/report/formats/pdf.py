@@ -33,7 +33,7 @@ from gpureport.report.model.blocks import Block, Form, select_blocks
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording import display
 
-# scale of figures on paper, so that their text is as large as the text around them
+# makes text in figures as large as the text around them
 SCALE = 0.68
 _ROW, _PAGE, _BOX = 238.0 / SCALE, 510.0 / SCALE, 492.0 / SCALE
 _STRIPS_WIDTH, _STRIPS_PER_PAGE = 680.0, 64
@@ -88,7 +88,7 @@ def set_document(  # noqa: PLR0913 - the parts of a document
             folder = Path(made)
             (folder / "fonts").mkdir()
             inputs = [(path, path.name) for path in source.glob("*.typ")] + ([(brand.logo, logo)] if brand.logo else [])
-            # a separate folder keeps other matplotlib fonts from replacing missing glyphs
+            # elsewhere, other fonts would replace missing glyphs
             inputs += [(path, f"fonts/{place}{path.suffix}") for place, path in enumerate(paths)]
             for path, copy in inputs:
                 shutil.copyfile(path, folder / copy)

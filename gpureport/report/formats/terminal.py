@@ -91,7 +91,7 @@ def write_blocks(blocks: Iterable[Block], page: Page, closing: Sequence[Line] = 
 
 
 def _screen(blocks: Sequence[Block], page: Page, limits: Mapping[str, int]) -> list[Line]:
-    """Return the lines of blocks. `limits` is the maximum number of entries per part (`gaps`: blank lines)."""
+    """Return lines with at most `limits` entries per part (`gaps`: blank lines)."""
     allowed = ((block, limits.get(block.part, 1)) for block in blocks)
     lines = [line for block, most in allowed if most or block.head for line in set_block(block, page, most)]
     blank = [place for place, line in enumerate(lines) if not line.text]
@@ -102,7 +102,7 @@ def _screen(blocks: Sequence[Block], page: Page, limits: Mapping[str, int]) -> l
 
 
 def set_block(block: Block, page: Page, most: int | None = None) -> Iterator[Line]:
-    """Yield a blank line, the heading and the body of a block. `most` limits its entries (None: all)."""
+    """Yield a heading and a body with at most `most` entries (None: all)."""
     body = list(_body(block, page, most))
     if block.title:
         yield Line()
@@ -140,7 +140,7 @@ def _head(head: FirstScreen, page: Page, most: int | None) -> Iterator[Line]:
 
 
 def _lead(verdict: Verdict, page: Page, most: int | None) -> list[Line]:
-    """Return as many sentences as fit. Doubts come first, with the number of doubts that do not fit."""
+    """Return the sentences that fit. Doubts come first, with the number of those that do not."""
     details, doubts = verdict.details, verdict.doubts
     if most is None:
         return list(page.wrap(" ".join(details)))
@@ -189,7 +189,7 @@ def _shorten_alike(names: Sequence[str]) -> list[str]:
 
 
 def _bars(spent: TimeSpent, page: Page, most: int | None) -> Iterator[Line]:
-    """Yield a line per bar, then the legend. Of too many bars, keep the first, last and worst."""
+    """Yield a line per bar, then the legend. Keep at least the first, last and worst bars."""
     bars, are_steps = spent.bars, any(bar.change for bar in spent.bars)
     ends = {0, len(bars) - 1}
     wanted = sorted(range(len(bars)), key=lambda place: (place not in ends, not bars[place].is_bad, place))
@@ -307,7 +307,7 @@ def _actions(actions: Sequence[Action], page: Page, most: int | None) -> Iterato
 
 
 def _table(table: Table, page: Page, most: int | None = None) -> Iterator[Line]:
-    """Yield a table. Columns that do not fit follow below; a screen omits them. Narrow pages list rows."""
+    """Yield a table. Columns that do not fit follow below; a screen omits them."""
     titles = [title.replace(", ", " ").rsplit(" ", 1) for title in table.columns]
     heads = [[title[0] for title in titles], [title[1] if len(title) > 1 else "" for title in titles]]
     rows = []

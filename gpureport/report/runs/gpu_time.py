@@ -14,7 +14,7 @@ from gpureport.report.wording import display, terms
 from gpureport.report.wording.words import group_holders
 
 _MAX_SINGLE = 16
-NO_JOB = "no job"  # name of the time without a job, which is not part of a bar
+NO_JOB = "no job"
 
 
 def seconds_by_class(times: Iterable[GpuTime]) -> dict[str, float]:
@@ -57,7 +57,7 @@ def unobserved_ratio(analyses: Sequence[Analysis]) -> float:
 
 
 def measure_own_seconds(time: GpuTime) -> float:
-    """Return the total for the shares of one GPU: its job time, or the observed part if most of it has no data."""
+    """Return the job time of one GPU, or the observed part if most has no data."""
     is_partly_seen = 0 < time.seen_seconds < (1 - gains.MOST_UNSEEN_RATIO) * time.job_seconds
     return time.seen_seconds if is_partly_seen else time.job_seconds
 

@@ -26,7 +26,7 @@ _MOST_TROUBLED = 16
 _SEVERITIES = tuple(reversed(Severity))
 _BUCKETS, _FEW_BUCKETS = 120, 60
 _ROUNDING = 1e-6  # Seconds below which an interval is a rounding error.
-SHORTEST = 1e-3  # Maximum covered share of an empty bucket, and minimum axis length in seconds.
+SHORTEST = 1e-3  # Covered share of an empty bucket; axis in seconds.
 _NAMES = {
     "gpu_lost": "GPU lost",
     "driver_restart": "driver restarted",
@@ -98,13 +98,13 @@ def find_limits(series: DeviceSeries) -> tuple[MetricLimit, ...]:
 
 
 def read_samples(run: ReportRun, series: DeviceSeries, metric: str, *, is_mean: bool = True) -> Samples:
-    """Return each sample's start, end and value. A mean covers the time before its timestamp."""
+    """Return samples. A mean covers the time before its timestamp."""
     zero = run.run.started + (series.shift if is_mean else 0)
     return (series.start - zero) / 1e6, (series.end - zero) / 1e6, series.values(metric)
 
 
 def accumulate(starts: FloatArray, ends: FloatArray, values: FloatArray) -> Average:
-    """Return a function that maps bucket edges to means. It splits samples at the edges to avoid aliasing."""
+    """Return a function of bucket edges. It splits samples at the edges to avoid aliasing."""
     known = ~np.isnan(values)
     bounds = np.maximum.accumulate(np.column_stack([starts[known], ends[known]]).ravel())
     seconds = bounds[1::2] - bounds[::2]
@@ -247,7 +247,6 @@ def _strips(
 
 
 def _gaps(cells: DeviceSeries, starts: FloatArray, ends: FloatArray, seconds: float) -> Iterator[tuple[float, float]]:
-    # gaps before the first sample, in the log, and after the last sample
     if not len(cells):
         yield 0.0, seconds
         return

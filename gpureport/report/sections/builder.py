@@ -180,7 +180,7 @@ def build_fold_lines(report: Report) -> tuple[Fact, ...]:
 
 
 def add_decision(content: Report, trial: dict[str, Any], advice: tuple[str, list[str]] | None) -> Report:
-    """Put the decision of a trial first, and list what was advised before, what was tried, and what came of it."""
+    """Put the decision of a trial first, then what was advised, what was tried, and the outcome."""
     line, notes = advice or ("", [])
     suggested, advised, rows = shlex.split(line), set[tuple[str, str]](), list[list[str]]()
     end = suggested.index("--") if line else 0

@@ -330,7 +330,6 @@ def _list_gap_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
     share = display.or_not_recorded(covered, display.percent)
     share += " of the time from the first to the last sample is covered" if covered is not None else ""
     if pauses:
-        # no sample covers this time, although it is too short to be a gap
         count = display.plural(pauses.count, "pause")
         longest = display.duration(pauses.longest_seconds)
         share += f"; {display.duration(pauses.seconds)} is not: {count} of up to {longest}, too short to count as a gap"

@@ -33,7 +33,7 @@ _Spans = tuple[tuple[float, float], ...]
 
 
 class Signal(NamedTuple):
-    """A quantity, its metrics in order of preference, and its unit. `factor` converts from the base unit."""
+    """A quantity and its metrics, preferred first. `factor` converts from the base unit."""
 
     label: str
     metrics: tuple[str, ...]
@@ -112,7 +112,7 @@ class _View(NamedTuple):
 def build_history(
     run: ReportRun, findings: Sequence[Finding] = (), *, is_cropped: bool = False
 ) -> SignalHistory | None:
-    """Return the signals of a GPU with findings (by default the hottest), or None if there are none."""
+    """Return the signals of a GPU with findings, or of the hottest."""
     gpu, kind = _choose_gpu(run, findings), findings[0].kind if findings else ""
     if gpu is None or run.seconds <= 0:
         return None
@@ -231,7 +231,7 @@ def _build_panel(view: _View, signal: Signal, *, is_alert: bool) -> SignalPanel 
     mean, meanwhile = lines[0].mean, _measure_meanwhile(view, read[0][1], signal)
     outer = mean[~view.is_shaded() & ~np.isnan(mean)]
     usual = float(np.median(outer)) if len(outer) else None
-    # for the whole run, use the means in the table of GPUs, which cover only job time
+    # for the whole run, use the means of job time in the table of GPUs
     stated = [
         each.metric(name) for each in run.analysis.statistics if each.device == device.id for name in signal.metrics
     ]
@@ -280,7 +280,7 @@ def _find_inside(spans: _Spans, moments: FloatArray) -> BoolArray:
 
 
 def _measure_meanwhile(view: _View, samples: Samples, signal: Signal) -> float | None:
-    """Return the mean of the samples in the shaded intervals. Buckets would include their neighbours."""
+    """Return the mean of shaded samples. Buckets would include their neighbours."""
     start, end, values = samples
     # a sample at the edge of a gap is partly work
     edges = (start, end) if view.kind == "idle_gap" else ((start + end) / 2,)

@@ -32,14 +32,12 @@ from gpureport.report.wording.terms import PER_RUN, class_title, name_figure
 Causes = Mapping[str, Collection[str]]  # names of losses by class
 _USED = ("computing", "throttled", "hollow", "short_pauses", "low_use")
 _ORDER = (*_USED, "waiting_for_input", "startup", "idle", "tail", "unused", "held", "gpu_lost", "no_samples")
-# share of the axis below which a segment is invisible and has no legend or note
-_NEGLIGIBLE = 0.002
+_NEGLIGIBLE = 0.002  # share of the axis below which a segment is invisible
 _MOST_STEPS, _MOST_GPUS = 12, 8  # Maximum number of steps, and of GPUs with separate bars.
-_ROOM = 1.25  # Maximum length of an axis with intervals, relative to the longest bar.
-# Lost share above that of the median GPU from which a GPU has a separate bar among many.
-_APART = 0.03
+_ROOM = 1.25  # Longest axis with intervals, relative to the longest bar.
+_APART = 0.03  # lost share, above the median, of a GPU with a separate bar among many
 _WORTH_A_COLOUR, _MUCH = 0.05, 0.1
-"""Minimum lost share for colouring a note: above that of the best GPU, and for a single GPU."""
+"""Lost shares that colour a note: above the best GPU, and of a single GPU."""
 _MOST_UNKNOWN = 0.02  # Unobserved share from which the note of a GPU mentions it.
 _FEWEST_ALIKE = 5  # Minimum number of GPUs with equal times that share a bar.
 _MOST_DIGITS = 10_000.0
@@ -75,7 +73,7 @@ def describe_pauses(bars: Sequence[SpentBar]) -> str:
 
 
 class SpentUnit(NamedTuple):
-    """The unit of bars: size in GPU-seconds (per 1,000 units of known work), names, and denominator."""
+    """The unit of bars, of `size` GPU-seconds (per 1,000 units of known work)."""
 
     size: float
     short: str
@@ -159,7 +157,7 @@ def _build_step_bar(comparison: Comparison, step: Step, unit: SpentUnit, causes:
     is_per_work, is_later = unit.per != PER_RUN, is_chain and place > 0
     mean = (average(step, PER_WORK) if is_per_work else None) or _mean_gpu_seconds(step)
     classes = _sum_classes(step)
-    # figures per work are geometric means, but classes are arithmetic means, so use their shares
+    # figures per work are geometric means, but classes are arithmetic means
     share = mean.value / unit.size / fsum(classes.values())
     ends = mean.interval and (max(mean.interval[0], 0.0) / unit.size, mean.interval[1] / unit.size)
     decimals = number_format.count_decimals(mean.value / unit.size)
@@ -197,7 +195,7 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
     others = [time for time, shares in zip(times, shares_bar, strict=True) if shares]
     groups = [*([time] for time in times if time not in others), *([others] if others else [])]
     causes, losses = seconds_by_cause(times), [_lost_ratio(*group) for group in groups]
-    # flag GPUs that lost clearly more than the best one, or a single GPU that lost a lot
+    # flag GPUs that lost more than the best, or a single GPU that lost a lot
     least = min(losses) if len(losses) > 1 else _MUCH - _WORTH_A_COLOUR
     bars = []
     for group, lost in zip(groups, losses, strict=True):
@@ -233,7 +231,7 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
 
 
 def _find_alike(times: Sequence[GpuTime]) -> list[bool]:
-    """Return whether each GPU shares a bar. A few GPUs do so if equal; of many, all but the worst do."""
+    """Return whether each GPU shares a bar: a few if equal; of many, all but the worst."""
     if len(times) <= _MOST_GPUS:
         shares = [{name: amount / time.job_seconds for name, amount in time.seconds} for time in times]
         seen = ([(name, share) for name, share in each.items() if share >= _NEGLIGIBLE] for each in shares)

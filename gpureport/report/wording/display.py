@@ -143,7 +143,7 @@ throughput = _keep_together(partial(number_format.format_scaled, units=number_fo
 
 
 def duration_below(seconds: float, limit: float) -> str:
-    """Return a duration. Just below a limit in seconds, a decimal keeps it from rounding up: `19.5 s`."""
+    """Return a duration. Just below a limit, a decimal keeps it from rounding up: `19.5 s`."""
     if seconds < limit <= round(seconds):
         return f"{math.floor(seconds * 10) / 10:.1f}{GAP}s"
     return duration(seconds)
@@ -206,7 +206,7 @@ def format_range(values: Iterable[float], show: Show) -> str:
 
 
 def format_gpu_time_range(seconds: Iterable[float]) -> str:
-    """Return `55.3 to 67.2 GPU-s`. The unit is that of the minimum, or of a far larger maximum."""
+    """Return `55.3 to 67.2 GPU-s`, in the unit of the minimum or of a far larger maximum."""
     known = list(seconds)
     units = [number_format.choose_unit(pick(known), number_format.GPU_TIME) for pick in (min, max)]
     name, size = units[0] if max(known) / units[0][1] < _LARGER else units[1]

@@ -54,15 +54,14 @@ MEMORY = Scale(units=(("GiB", 2.0**30), ("MiB", 2.0**20)), text="{:,.1f}".format
 CLOCK = Scale(units=(("MHz", 1e6),), text=number_format.format_integer, decimals=lambda _: 0)
 POINTS = Scale(units=(("points", 0.01),), text="{:.1f}".format, decimals=lambda _: 1)
 _BATCHES = ((1e3, "million"), (1.0, "1,000"), (1e-3, ""), (1e6, "billion"))
-# minimum cost per million, the usual batch; other costs and energies are at least 1
-_TEN_CENTS = 0.1
+_TEN_CENTS = 0.1  # least cost per million, the usual batch
 _MOST = 9_999.5
 _RATES = ((1.0, "s"), (60.0, "min"), (3600.0, "h"))
 _WATT_HOUR = 3600.0
 
 
 class WorkScale(NamedTuple):
-    """Multiplying by `factor` converts figures per 1,000 units of work to figures for the batch `per`."""
+    """`factor` converts figures per 1,000 units of work to those for the batch `per`."""
 
     factor: float
     per: str

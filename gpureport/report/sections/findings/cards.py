@@ -26,7 +26,7 @@ _OUTCOMES = {True: "not found", False: "not assessed"}
 _SIGNS = {"<=": "≤", ">=": "≥"}
 _STAYING = {"throttled", "gpu_lost", ""}
 """Classes of GPU time whose findings, such as hardware faults, persist even if the job changes."""
-_COARSE_SECONDS = 2.0  # seconds; from this interval, one sample per second would show more
+_COARSE_SECONDS = 2.0  # above this, one sample per second would show more
 
 
 def build_cards(runs: Sequence[ReportRun]) -> Iterator[FindingCard]:
@@ -137,7 +137,7 @@ def _describe_place(group: Found, occurrences: Sequence[Occurrence]) -> str:
     if not occurrences:
         return "whole run"
     first, run, count = occurrences[0], group.run.run, len(group.spans)
-    # if there are several runs, the data quality section shows their dates
+    # the data quality section shows the dates of several runs
     has_date = not (run.quality.synthetic_time or group.several)
     stamp = format_time(run, min(span.start for span in group.intervals)) if has_date else ""
     times = f"{count} times, the first " if count > 1 else ""
@@ -180,7 +180,7 @@ def _list_steps(findings: Sequence[Finding]) -> Iterator[AdviceStep]:
 
 
 def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_chain: bool) -> Iterator[FindingRow]:
-    """Yield one row per kind and cause, sorted by severity and by the GPU time lost in the worst run."""
+    """Yield a row per kind and cause, sorted by severity and loss in the worst run."""
     every = words.gather(runs)
     titles = _name_all(every)
     ids = {key: f"R{place}" for place, key in enumerate(titles, 1)}

@@ -76,7 +76,6 @@ def _describe_energy(analysis: Analysis) -> Iterator[tuple[str, str]]:
     counters = [each.energy_counter for each in figures if each.energy_counter is not None]
     doubts = [each.power_doubt for each in figures if each.power_doubt]
     if integrals:
-        # mention the coverage of the integral if it is incomplete, and the bridged time
         whole = (analysis.run.ended - analysis.run.started) / 1e6 * len(integrals)
         seconds = [each.energy_seconds for each in integrals if each.energy_seconds is not None]
         share = sum(seconds) / whole if whole > 0 and len(seconds) == len(integrals) else 1.0

@@ -141,7 +141,7 @@ def is_low_mid_job(analyses: Sequence[Analysis]) -> bool:
 
 
 def _measure_use(analyses: Sequence[Analysis]) -> tuple[float, float, float]:
-    """Return the GPU-seconds of computing, of known utilisation, and before or after the work."""
+    """Return the GPU-seconds of computing, of known use, and outside the work."""
     times = [time for analysis in analyses for time in analysis.gpu_time]
     seconds = gpu_time.seconds_by_class(times)
     idle = gpu_time.seconds_by_cause(times).get("idle", {})
@@ -166,8 +166,7 @@ def describe_computing(analyses: Sequence[Analysis], *, mid_job: bool = False) -
     return f"Mid-job, {display.lower_first(said)}" if outside else said
 
 
-# share of a run outside training above which the cost of training alone is also stated
-_NOTABLE = 0.05
+_NOTABLE = 0.05  # share outside training from which its cost is stated
 
 
 def describe_saving(comparison: Comparison) -> str:

@@ -28,16 +28,15 @@ from gpureport.report.sections.steps.study import describe_study
 from gpureport.report.wording import display, terms, words
 from gpureport.report.wording.reasons import SINGLE_RUN_SCATTER, describe_left_out, describe_reason
 
-# maximum number of sentences in the lead, and of doubts in it; other doubts are notes
-_LEAD, _DOUBTS = 3, 2
+_LEAD, _DOUBTS = 3, 2  # most sentences in the lead, and most doubts in it
 _RULES = 2  # Maximum number of named broken rules.
-_LOST = 0.1  # Lost share of the GPU time from which a run is not healthy.
+_LOST = 0.1  # From this lost share, a run is not healthy.
 _SLOWED = frozenset(("thermal_throttle", "hw_throttle"))
-_TIMES = 2.0  # Ratio from which a speed-up is a multiple, not a percentage.
-_HIDDEN = 1.1  # Ratio of the gains in training and the whole job from which training is mentioned.
-# Maximum run length in seconds, and minimum share of start-up, for start-up to hide a gain.
+_TIMES = 2.0  # From here, a speed-up is a multiple.
+_HIDDEN = 1.1  # Ratio of the two gains from which training is mentioned.
+# longest run in seconds, and least share, in which start-up hides a gain
 _SHORT, _START_UP = 600.0, 0.2
-_BRIEF = 60.0  # Seconds below which the headline says how short the recording is.
+_BRIEF = 60.0  # Seconds below which the headline gives the length.
 _USE = ("GPU use", "{mean}", "{gpus}", "For {length}")
 _CANNOT = "undetermined"
 _NAMED = 3  # maximum number of named classes
@@ -101,7 +100,6 @@ def _count_sentences(texts: Sequence[str]) -> int:
 
 
 def add_next_step(verdict: Verdict, actions: Sequence[Action]) -> Verdict:
-    """Add the first action to the lead, unless the lead is full or the action is a measurement."""
     if not actions or not (actions[0].finding or actions[0].is_trial) or _count_sentences(verdict.details) >= _LEAD:
         return verdict
     start = "Could be tried" if verdict.code is VerdictCode.HEALTHY else "First"

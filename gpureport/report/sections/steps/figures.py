@@ -49,7 +49,7 @@ _PER_RUN = (GPU_SECONDS, ENERGY, UTILISATION, POWER, measured.SECONDS_TO_TARGET,
 """Columns of the table of steps in display order, if the work is known and if it is not."""
 _LEAST = (POWER, WORK_RATE, ENERGY, UTILISATION, MEMORY, ENERGY_PER_WORK, COST_PER_WORK)
 """Columns to omit if space is short, in this order."""
-_UNEQUAL = 0.1  # relative difference in work from which start-up weighs more in the shorter runs
+_UNEQUAL = 0.1  # difference in work from which start-up weighs more
 _WHOLE = 100  # amount of work from which decimals are dropped
 
 
@@ -129,7 +129,7 @@ class Figures:
         if all(side.training_source is None for side in sides):
             left_out.add(TRAINING_RATE)
         one, whole = found[PER_WORK], found[GPU_SECONDS]
-        # if both sides did equal work, GPU time adds nothing to GPU time per unit of work
+        # if both sides did equal work, GPU time adds nothing
         if one.before and one.after and isclose((whole.before or 0.0) / one.before, (whole.after or 0.0) / one.after):
             left_out.add(GPU_SECONDS)
         if all(run.gpu_hour_price is None for side in sides for run in side.runs):
@@ -149,7 +149,7 @@ class Figures:
         return metrics
 
     def column(self, metric: str) -> tuple[str, Callable[[float], str]]:
-        """Return the title of a column, with its unit if any, and a function that prints its values."""
+        """Return the title of a column, and a function that prints its values."""
         if metric == measured.SECONDS_TO_TARGET:
             return name_figure(metric), display.duration
         if metric == UTILISATION:

@@ -43,8 +43,7 @@ _FATES = {
 _Shown = Sequence[tuple[FigureFormat, Delta]]
 _LOSSES = 3  # maximum number of named losses
 _STARTUP_SHARE, _LONG_SECONDS = 0.05, 600.0
-"""Share of start-up that counts as large, and length in seconds below which a run counts as a short
-trial."""
+"""Share of start-up that counts as large, and seconds below which a run is a short trial."""
 
 
 def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Block]:

@@ -42,7 +42,6 @@ _REPETITION = re.compile(r"(.*)(?<![^\W_])(?<!\.)(?:(?:r|rep|run)\d|[1-3])(?![^\
 
 
 def describe_study(study: Study, comparison: Comparison) -> tuple[str, VerdictCode | None, tuple[str, ...]]:
-    """Return the headline, code and lead about the best group, if there is one."""
     best = study.best["cost"] or study.best["speed"]
     if best is None:
         return "", None, ()
@@ -53,7 +52,7 @@ def describe_study(study: Study, comparison: Comparison) -> tuple[str, VerdictCo
 
 
 def _list_effects(study: Study, best: BestGroup, comparison: Comparison) -> Iterator[str]:
-    """Yield a sentence per established effect of a setting, unless the best group is clear or effects interact."""
+    """Yield established effects of settings, unless the best group is clear or effects interact."""
     title = Figures(comparison).format(best.metric).title
     for found in study.effects:
         if found.metric == best.metric and best.verdict is not Verdict.BETTER and found.additive is not False:
@@ -252,7 +251,6 @@ def list_across(comparison: Comparison, study: Study | None) -> Iterator[Fact]:
 
 
 def build_target_tile(comparison: Comparison, study: Study | None) -> Tile | None:
-    """Return a tile with the time that the last step or the best group took to reach the target."""
     figures = Figures(comparison)
     found = measure_time_to_target(select_focus(comparison, study), comparison.goals)
     if found is None:

@@ -33,11 +33,10 @@ from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.terms import name_figure, name_one
 from gpureport.report.wording.words import choose_headline, say
 
-_WIDEST = 0.1  # Maximum interval width for stating a scaling share without a clear change.
+_WIDEST = 0.1  # Widest interval of a scaling share that is well known.
 _MAIN = 0.5  # Share of a change that makes its step the main one.
 _TENFOLD = 10.0  # Ratio from which changes are shown as multiples.
-# Maximum number of columns, and of set-up changes below the name of a step.
-_MOST, _MOST_CHANGES = 6, 2
+_MOST, _MOST_CHANGES = 6, 2  # columns, and set-up changes below a name
 _SAME = 0.005  # relative difference below which values print alike
 _WITHOUT_CHANGE = {measured.COST_PER_WORK: "cost", measured.WORK_RATE: "whole-job throughput"}
 _SIZES = (("", 1.0), ("thousand", 1e3), ("million", 1e6), ("billion", 1e9))
@@ -67,7 +66,7 @@ def describe_steps(comparison: Comparison) -> tuple[str, VerdictCode]:
         before, after = (display.or_not_recorded(value, display.percent_formatter(values)) for value in values)
         way = "" if before == after else "rises" if delta.difference > 0 else "falls"
         change = say("headline.use", way=way, before=before, after=after)
-    # good scaling does not change GPU time per unit of work; give the share only if it is well known
+    # good scaling does not change GPU time per unit of work
     is_known = scaled is not None and scaled.interval is not None and scaled.interval[1] - scaled.interval[0] <= _WIDEST
     verdict = delta.verdict
     if verdict is Verdict.NO_CLEAR_CHANGE and max(delta.runs) == 1:
@@ -114,7 +113,7 @@ def _list_causes(comparison: Comparison, delta: Delta) -> list[str]:
 
 
 def _describe_step_change(base: Step, step: Step) -> str:
-    """Return the change that a label of two or more words names: `more loader workers` for `2-more-workers`."""
+    """Return the change in a label: `more loader workers` for `2-more-workers`."""
     words = re.split(r"[-_\s]+", re.sub(r"^[\W_]*(?:\d+[-_.]+)?", "", display.clean(step.label)).strip())
     if len(words) <= 1 or not all(re.fullmatch("[A-Za-z]{2,}", word) for word in words):
         return ""
@@ -156,7 +155,7 @@ _Ends = tuple[float | None, float | None]
 def build_step_tiles(comparison: Comparison) -> tuple[Tile, ...]:
     figures, memory, last = Figures(comparison), printed.build_memory_tile(comparison), comparison.steps[-1]
     if figures.ends(measured.PER_WORK)[1] is None:
-        # do not judge GPU time if the work is unknown, because the work may differ
+        # without known work, the work may differ
         spent, change = figures.ends(GPU_SECONDS), build_plain_change(*figures.ends(GPU_SECONDS))
         name, unit, size = figures.unit(GPU_SECONDS) if spent[-1] else (name_figure(GPU_SECONDS), "", 1.0)
         context = "Steps count work in different units" if last.value(measured.PER_WORK) else "The work done may differ"
@@ -235,7 +234,6 @@ def build_step_table(comparison: Comparison, study: Study | None = None) -> Tabl
     trained = next((change.name for found in judged for change in found if change.leading), None)
     metrics = figures.choose_columns(_MOST - (trained is not None))
     columns = [figures.column(each) for each in metrics]
-    # the subtitle shows the number of runs if it is the same for all steps
     is_uneven = len({len(step.analyses) for step in steps}) > 1
     rows, changes = [], []
     for before, step in zip((None, *steps), steps, strict=False):
@@ -249,7 +247,7 @@ def build_step_table(comparison: Comparison, study: Study | None = None) -> Tabl
         for metric, (_, show) in zip(metrics, columns, strict=True):
             value = step.value(metric)
             delta = None if metric in _WITHOUT_CHANGE else deltas.get(metric)
-            # do not print a change of the settled time below a figure of the whole recording
+            # a change of the settled time is not that of the whole recording
             is_of_this = delta is not None and value is not None and isclose(delta.after or 0.0, value, rel_tol=_SAME)
             change = build_change(delta) if is_of_this else None
             change = change if change and change.arrow else None
@@ -384,7 +382,7 @@ def _format_percent(ratio: float) -> str:
 
 
 def _split_into_panels(chart: IntervalChart, study: Study) -> Iterator[IntervalChart]:
-    """Yield a panel per value of the first setting, with a bar (perhaps empty) per value of the second."""
+    """Yield a panel per value of the first setting, with a bar per value of the second."""
     rows = dict(zip((group.values for group in study.groups), chart.rows, strict=True))
     ends = [end for row in chart.rows for end in (row.value or 0.0, *(row.interval or ()))]
     ends += [run.value for row in chart.rows for run in row.runs]
