@@ -49,12 +49,10 @@ def describe_change(change: Change | None) -> str:
 
 
 def list_study(report: Report) -> Iterator[Block]:
-    part = report.comparison
-    yield from part.study if part else ()
-    doubts = (
-        list(dict.fromkeys(doubt for block in part.reference for doubt in block.warnings))[:_DOUBTS] if part else []
-    )
-    yield Block(forms=Form.MARKDOWN, facts=[Fact(name="", text=doubt) for doubt in doubts])
+    if part := report.comparison:
+        yield from part.study
+        doubts = dict.fromkeys(doubt for block in part.reference for doubt in block.warnings)
+        yield Block(forms=Form.MARKDOWN, facts=[Fact(name="", text=doubt) for doubt in [*doubts][:_DOUBTS]])
 
 
 def _pictures(report: Report) -> Iterator[Block]:
@@ -156,12 +154,15 @@ def _timelines(report: Report) -> Iterator[Block]:
 # --- findings
 
 
-def list_findings(report: Report) -> Iterator[Block]:
-    found = Counter(row.severity for row in report.rows)
+def count_findings(rows: Sequence[FindingRow]) -> str:
+    found = Counter(row.severity for row in rows)
     counted = [display.plural(found[each], each) for each in ("problem", "warning") if found[each]]
-    counted += [f"{found['info']} info"] if found["info"] else []
+    return ", ".join([*counted, *([f"{found['info']} info"] if found["info"] else [])]) or "none"
+
+
+def list_findings(report: Report) -> Iterator[Block]:
     checks, *_ = report.judgement.sentence.split(". ")
-    label = f"{', '.join(counted) or 'none'}. {checks.rstrip('.')}."
+    label = f"{count_findings(report.rows)}. {checks.rstrip('.')}."
     yield Block(forms=Form.ALL ^ Form.PAGE, title="Findings", label=label)
     for row in report.rows:
         yield from list_row(row, report)

@@ -146,8 +146,9 @@ def name_frameworks(step: Step) -> str:
 
 
 def _find_class(name: str) -> str | None:
-    known = {key: {key, re.sub("[ -]", "_", terms.CLASSES[key].lower())} for key in GPU_TIME_CLASSES}
-    return next((key for key, names in known.items() if re.sub("[ -]", "_", name.lower()) in names), None)
+    known = {re.sub("[ -]", "_", terms.CLASSES[key].lower()): key for key in GPU_TIME_CLASSES}
+    known |= {key: key for key in GPU_TIME_CLASSES}
+    return known.get(re.sub("[ -]", "_", name.lower()))
 
 
 def _explain_class(name: str) -> list[Block]:

@@ -22,6 +22,7 @@ from gpureport.report.formats import analysis_json
 from gpureport.report.formats.analysis_json import Content, Made, list_fields, take
 from gpureport.report.sections.head.recording_doubts import describe_doubts
 from gpureport.report.wording.reasons import describe_check, describe_reason, describe_unknown_change
+from gpureport.report.wording.words import group_holders
 
 SCHEMA = "gpureport.comparison/1"
 _RUN = (
@@ -121,10 +122,8 @@ def _run(run: SampledRun, source: TrainingSource | None) -> Content:
 
 def _sample_means(analysis: Analysis) -> dict[str, float]:
     gpus = {gpu.id for gpu in analysis.run.gpus}
-    found: dict[str, list[float]] = {}
-    for device in analysis.statistics:
-        for summary in device.metrics if device.device in gpus else ():
-            found.setdefault(summary.metric, []).append(summary.sample_mean)
+    held = (each.metrics for each in analysis.statistics if each.device in gpus)
+    found = group_holders((one.metric, one.sample_mean) for metrics in held for one in metrics)
     return {metric: fsum(values) / len(values) for metric, values in found.items()}
 
 

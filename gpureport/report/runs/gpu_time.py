@@ -44,16 +44,19 @@ def name_whole(runs: Iterable[ReportRun]) -> str:
     return "the jobs' time" if no_job_gpu_seconds(run.analysis for run in runs) else "the run"
 
 
+def sum_classes(analyses: Iterable[Analysis]) -> dict[str, float]:
+    return seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
+
+
 def lost_seconds_by_class(analyses: Iterable[Analysis]) -> dict[str, float]:
-    seconds = seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
+    seconds = sum_classes(analyses)
     ranked = sorted(LOST_CLASSES, key=lambda each: -seconds.get(each, 0.0))
     return {name: seconds[name] for name in ranked if name in seconds}
 
 
 def unobserved_ratio(analyses: Sequence[Analysis]) -> float:
     held = job_gpu_seconds(analyses)
-    unseen = sum(seconds_by_class(analysis.gpu_time).get("no_samples", 0.0) for analysis in analyses)
-    return unseen / held if held else 0.0
+    return sum_classes(analyses).get("no_samples", 0.0) / held if held else 0.0
 
 
 def measure_own_seconds(time: GpuTime) -> float:
@@ -63,12 +66,11 @@ def measure_own_seconds(time: GpuTime) -> float:
 
 
 def short_pauses_ratio(analyses: Sequence[Analysis]) -> float:
-    return results.measure_pauses_ratio(seconds_by_class(time for analysis in analyses for time in analysis.gpu_time))
+    return results.measure_pauses_ratio(sum_classes(analyses))
 
 
 def excessive_short_pauses(analyses: Iterable[Analysis]) -> float | None:
-    seconds = seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
-    return gains.measure_excessive_short_pauses(seconds)
+    return gains.measure_excessive_short_pauses(sum_classes(analyses))
 
 
 def format_held(held: float, runs: int) -> str:

@@ -20,6 +20,7 @@ from gpureport.report.model.pictures import ClassStretch, FindingMark, LogEventL
 from gpureport.report.model.report_content import FindingCard
 from gpureport.report.runs.report_run import ReportRun, clock_note, device_name, format_time
 from gpureport.report.wording import display
+from gpureport.report.wording.words import group_holders
 
 FEW_GPUS = 16  # number of GPUs up to which all are drawn
 _MOST_TROUBLED = 16
@@ -43,10 +44,7 @@ Average = Callable[[FloatArray], FloatArray]  # maps bucket edges to means
 
 
 def group_by_node(gpus: Sequence[Device]) -> dict[str | None, list[Device]]:
-    nodes: dict[str | None, list[Device]] = {}
-    for gpu in gpus:
-        nodes.setdefault(gpu.node, []).append(gpu)
-    return nodes
+    return group_holders((gpu.node, gpu) for gpu in gpus)
 
 
 def choose_drawn_gpus(run: ReportRun) -> tuple[Device, ...]:
@@ -78,7 +76,7 @@ def _list_troubled(run: ReportRun) -> list[str]:
         is_noted = finding.severity is not Severity.INFO or finding.lost_gpu_seconds
         for device in finding.devices if is_noted and len(finding.devices) <= len(run.run.gpus) // 2 else ():
             graver[device] = min(graver.get(device, weight), weight)
-    known = {gpu.id for gpu in run.run.gpus} & graver.keys()
+    known = {gpu.id for gpu in run.run.gpus}
     return sorted((device for device in graver if device in known), key=lambda device: graver[device])[:_MOST_TROUBLED]
 
 

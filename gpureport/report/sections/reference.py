@@ -136,7 +136,7 @@ def _list_reasons(entries: Sequence[NotJudged]) -> Iterator[str]:
 
 
 def _join_places(places: Sequence[tuple[str, str]], runs: Sequence[ReportRun]) -> str:
-    named = [": ".join(filter(None, place)) for place in places if any(place)]
+    named = [display.join(*place, by=": ") for place in places if any(place)]
     count, more = len({label for label, _ in places}), len(named) - _FEW
     if len(runs) > 1 and count > _FEW:
         return f"{count} of {len(runs)} runs"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from math import fsum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from gpureport.comparison.study import Study
 from gpureport.report.charts.elements import place_ticks, place_time_ticks
 from gpureport.report.model.head import Change
 from gpureport.report.model.pictures import ClassName, SpentBar, Tick, TimeSegment, TimeSpent, UseOverTime, UseRow
-from gpureport.report.runs.gpu_time import measure_own_seconds, seconds_by_cause, seconds_by_class
+from gpureport.report.runs.gpu_time import measure_own_seconds, seconds_by_cause, seconds_by_class, sum_classes
 from gpureport.report.runs.over_time import Average, ClassHistory, accumulate, read_samples
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.head.recording_doubts import describe_drivers
@@ -29,6 +29,7 @@ from gpureport.report.wording.differences import WHOLE_RUN_UTILISATION, build_ch
 from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.terms import PER_RUN, class_title, name_figure
 
+_Step = TypeVar("_Step")
 Causes = Mapping[str, Collection[str]]  # names of losses by class
 _USED = ("computing", "throttled", "hollow", "short_pauses", "low_use")
 _ORDER = (*_USED, "waiting_for_input", "startup", "idle", "tail", "unused", "held", "gpu_lost", "no_samples")
@@ -135,12 +136,12 @@ def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: S
     )
 
 
-def choose_steps(steps: Sequence[Step]) -> list[Step]:
+def choose_steps(steps: Sequence[_Step]) -> list[_Step]:
     return list(steps) if len(steps) <= _MOST_STEPS else [steps[0], *steps[1 - _MOST_STEPS :]]
 
 
 def _sum_classes(step: Step) -> dict[str, float]:
-    seconds = seconds_by_class(time for run in count_jobs(step.runs).counted for time in run.analysis.gpu_time)
+    seconds = sum_classes(run.analysis for run in count_jobs(step.runs).counted)
     return {name: amount for name, amount in seconds.items() if name != "no_job"}
 
 
@@ -234,8 +235,7 @@ def _find_alike(times: Sequence[GpuTime]) -> list[bool]:
     """Return whether each GPU shares a bar: a few if equal; of many, all but the worst."""
     if len(times) <= _MOST_GPUS:
         shares = [{name: amount / time.job_seconds for name, amount in time.seconds} for time in times]
-        seen = ([(name, share) for name, share in each.items() if share >= _NEGLIGIBLE] for each in shares)
-        spent = [{name: display.percent(share) for name, share in each} for each in seen]
+        spent = [{name: display.percent(each) for name, each in own.items() if each >= _NEGLIGIBLE} for own in shares]
         alike = [each == max(spent, key=spent.count) for each in spent]
         return alike if _FEWEST_ALIKE <= sum(alike) < len(times) else [False] * len(times)
     lost = [_lost_ratio(time) for time in times]
@@ -291,21 +291,18 @@ def build_use_over_time(
 ) -> UseOverTime | None:
     if len(runs) == 1:
         return None
-    place_of = {run.run.id: place for place, run in enumerate(runs)}
-    typical = {}
+    places, typical = {run.run.id: place for place, run in enumerate(runs)}, list[tuple[Step, int]]()
     for step in comparison.steps:
         held = [each.analysis for each in count_jobs(step.runs).counted if each.info.gpus and each.lasted > 0]
-        if held:
-            # choose the run with the (lower) median GPU time
-            held.sort(key=lambda analysis: analysis.job_gpu_seconds)
-            typical[step.label] = held[(len(held) - 1) // 2].run.id
-    known = [step for step in comparison.steps if step.label in typical]
-    chosen = [(step, place_of[typical[step.label]]) for step in choose_steps(known) if typical[step.label] in place_of]
+        held.sort(key=lambda analysis: analysis.job_gpu_seconds)
+        # choose the run with the (lower) median GPU time
+        typical += [(step, places[each.run.id]) for each in held[(len(held) - 1) // 2 :][:1]]
+    chosen = choose_steps(typical)
     seconds = max((runs[place].seconds for _, place in chosen), default=0.0)
     if seconds <= 0:
         return None
     several = any(len(step.runs) > 1 for step in comparison.steps)
-    undrawn = len(known) - len(chosen)
+    undrawn = len(typical) - len(chosen)
     return UseOverTime(
         caption=f"{'The median run of each' if several else 'Each'} step. The band uses the colours above.",
         rows=tuple(_build_row(step, runs[place], histories[place], seconds) for step, place in chosen),

@@ -67,14 +67,6 @@ class WorkScale(NamedTuple):
     per: str
 
 
-class EnergyScale(NamedTuple):
-    """Dividing by `size` converts joules per 1,000 units of work to `unit` for the batch `per`."""
-
-    size: float
-    unit: str
-    per: str
-
-
 def choose_work_scale(values: Iterable[float | None], unit: str | None, least: float = _TEN_CENTS) -> WorkScale:
     """Return the batch of work that puts all figures, given per 1,000, between 1 and 9,999."""
     known = [abs(value) for value in values if value]
@@ -85,11 +77,12 @@ def choose_work_scale(values: Iterable[float | None], unit: str | None, least: f
     return WorkScale(factor, f"per {batch} {noun}" if batch else f"per {noun.removesuffix('s')}")
 
 
-def choose_energy_scale(joules: Iterable[float | None], unit: str | None) -> EnergyScale:
+def choose_energy_scale(joules: Iterable[float | None], unit: str | None) -> tuple[str, Scale]:
+    """Return the batch of work, and the scale of joules per 1,000 units of work."""
     known = [value for value in joules if value]
     batch = choose_work_scale([value / _WATT_HOUR for value in known], unit, least=1.0)
     name, size = choose_energy_unit([value * batch.factor for value in known])
-    return EnergyScale(size / batch.factor, name, batch.per)
+    return batch.per, Scale(units=((name, size / batch.factor),))
 
 
 def choose_energy_unit(joules: Iterable[float | None]) -> tuple[str, float]:

@@ -158,9 +158,9 @@ def _list_occurrences(group: Found) -> Iterator[Occurrence]:
 def _describe_evidence(evidence: Evidence) -> EvidenceLine:
     limit = evidence.threshold
     relation = _SIGNS.get(evidence.relation, evidence.relation) or "limit"
-    names = (terms.column_title(display.clean(evidence.metric)), display.clean(evidence.statistic))
+    names = terms.column_title(display.clean(evidence.metric)), display.clean(evidence.statistic)
     return EvidenceLine(
-        quantity=", ".join(filter(None, names)),
+        quantity=display.join(*names, by=", "),
         observed=display.quantity(evidence.observed, evidence.unit),
         limit=f"{relation} {display.quantity(limit.value, limit.unit)}" if limit else "",
         source=f"{limit.provenance.value}: {display.clean_sentence(limit.source)}" if limit else "",

@@ -1,12 +1,12 @@
 """Energy, cost and carbon emissions of each run, or how to specify a price."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from gpureport.analysis.account.cost import OPTION
 from gpureport.analysis.results import LOST_CLASSES, Analysis, Cost
 from gpureport.report.model.report_content import RunFacts
 from gpureport.report.model.shapes import Fact
-from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
 from gpureport.report.wording.words import group_holders
@@ -47,13 +47,12 @@ def common_price(analyses: Sequence[Analysis]) -> str:
 
 def _list_facts(run: ReportRun) -> Iterator[Fact]:
     stated, said = run.analysis.cost, dict(_describe_energy(run.analysis))
-    if stated is not None and stated.gpus and stated.total is None:
-        said["Cost"] = "not known: the recording has no length, or a GPU has no price"
-    elif stated is not None and stated.gpus and stated.total is not None:
-        held = display.gpu_time(gpu_time.job_gpu_seconds([run.analysis]))
-        said["Cost"] = f"{display.money(stated.total, stated.currency)} for {held}"
-        said["Idle cost"] = display.or_not_recorded(stated.idle, lambda each: display.money(each, stated.currency))
     if stated is not None and stated.gpus:
+        said["Cost"] = "not known: the recording has no length, or a GPU has no price"
+        if stated.total is not None:
+            show = partial(display.money, currency=stated.currency)
+            said["Cost"] = f"{show(stated.total)} for {display.gpu_time(run.analysis.job_gpu_seconds)}"
+            said["Idle cost"] = display.or_not_recorded(stated.idle, show)
         said["GPU-hour"] = "; ".join(_list_prices(run, stated))
     if stated is not None and stated.carbon_intensity is not None:
         at = f"at {display.number(stated.carbon_intensity)}{display.GAP}g/kWh ({display.clean(stated.carbon_source)})"

@@ -172,7 +172,7 @@ _NOTABLE = 0.05  # share outside training from which its cost is stated
 def describe_saving(comparison: Comparison) -> str:
     """Return the saving or extra cost (`Saves $3.28 per million images`), or "" if it is doubtful."""
     first, last = comparison.steps[0], comparison.steps[-1]
-    delta = next((each for each in comparison.between(first.label, last.label) if each.metric == COST_PER_WORK), None)
+    delta = Figures(comparison).delta(COST_PER_WORK)
     is_unconfirmed = delta is not None and delta.verdict is Verdict.UNCONFIRMED
     if delta is None or not delta.difference or not (delta.verdict.is_established or is_unconfirmed):
         return ""

@@ -97,9 +97,7 @@ def _describe_unfinished(runs: Sequence[Run]) -> str:
     named = list_labels([clean_name(run.name) for run in cut])
     if len(named) > _MOST_NAMES:
         named = f"{clean_name(cut[0].name)} and {display.plural(len(cut) - 1, 'more run')}"
-    state = "are unfinished: they are still recording, or their recorders were killed"
-    if len(cut) == 1:
-        state = "is unfinished: it is still recording, or its recorder was killed"
+    state = f"{'are' if len(cut) > 1 else 'is'} unfinished: still recording, or the recorder was killed"
     lacking = [display.clean(run.name) for run in cut if run.work is None] if len(runs) > 1 else []
     todo = "is not known: give one --work per source, or omit it" if lacking else ""
     return f"{named} {state}{f'; the work of {list_labels(lacking)} {todo}' if lacking else ''}."

@@ -202,8 +202,7 @@ def _describe_comparison(
 def _write_step_lead(comparison: Comparison, repetitions: str) -> Iterator[str]:
     yield warn_of_falls(comparison)
     yield describe_unequal_work(comparison)
-    first, last = comparison.steps[0], comparison.steps[-1]
-    delta, left = comparison.judged(first.label, last.label), _describe_largest_loss(last)
+    delta, left = summary.judge_ends(comparison), _describe_largest_loss(comparison.steps[-1])
     money = losses.describe_saving(comparison) or losses.explain_missing_cost(comparison)
     if delta is not None and delta.verdict is verdicts.Verdict.NOT_ENOUGH_DATA and delta.reason is not None:
         yield display.clean_sentence(describe_reason(delta.reason))
@@ -218,7 +217,7 @@ def _write_step_lead(comparison: Comparison, repetitions: str) -> Iterator[str]:
         yield from (money, repetitions or again, f"{left}." if left else "")
     else:
         sure = summary.describe_certainty(comparison)
-        said = "; ".join(filter(None, (sure, display.lower_first(left) if sure else left)))
+        said = display.join(sure, display.lower_first(left) if sure else left)
         yield from (f"{said}." if said else "", money)
     yield _describe_training(comparison)
 
@@ -356,7 +355,7 @@ def _build_use_tiles(step: Step, findings: Findings) -> tuple[Tile, Tile]:
         first, second = (Tile(label=label, value=absent, context=why) for label in labels)
         return first, second
     held, unseen = gpu_time.job_gpu_seconds(analyses), gpu_time.unobserved_ratio(analyses)
-    seconds = gpu_time.seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
+    seconds = gpu_time.sum_classes(analyses)
     by_class = gpu_time.lost_seconds_by_class(analyses)
     unknown = losses.explain_lower_bound(analyses)
     computing, lost = seconds.get("computing", 0.0) / held, sum(by_class.values()) / held
@@ -366,27 +365,24 @@ def _build_use_tiles(step: Step, findings: Findings) -> tuple[Tile, Tile]:
     known = f"{display.percent(computing / (1 - unseen))} of the time recorded" if is_partial else ""
     base = known or f"Of {gpu_time.format_held(held, len(analyses))}"
     first = Tile(label=labels[0], value=display.percent(computing), context=f"{base}; lost {share}")
-    value, unit = "not known", ""
     if unknown and lost < gains.NOTABLE_RATIO:
-        context = display.raise_first(unknown)
-    else:
-        is_partly_seen = unseen > gains.MOST_UNSEEN_RATIO
-        seen = held * (1 - unseen) if is_partly_seen else held
-        parts = []
-        for name in [name for name in by_class if by_class[name] / seen >= gains.NEGLIGIBLE_RATIO][:_NAMED]:
-            loss = losses.name_loss(name, analyses) if name == "throttled" else display.lower_first(terms.CLASSES[name])
-            parts.append(f"{loss} {display.percent(by_class[name] / seen)}")
-        value = display.percent(sum(by_class.values()) / seen)
-        context = display.raise_first(", ".join(parts))
-        unit = f"of {gpu_time.format_held(seen, len(analyses))}{' observed' if is_partly_seen else ''}"
-    return first, Tile(label=labels[1], value=value, unit=unit, context=context or "Nothing lost")
+        return first, Tile(label=labels[1], value="not known", context=display.raise_first(unknown))
+    is_partly_seen = unseen > gains.MOST_UNSEEN_RATIO
+    seen = held * (1 - unseen) if is_partly_seen else held
+    shares = {name: seconds / seen for name, seconds in by_class.items()}
+    named = [name for name, ratio in shares.items() if ratio >= gains.NEGLIGIBLE_RATIO][:_NAMED]
+    titles = terms.CLASSES | {"throttled": losses.name_loss("throttled", analyses)}
+    parts = [f"{display.lower_first(titles[name])} {display.percent(shares[name])}" for name in named]
+    unit = f"of {gpu_time.format_held(seen, len(analyses))}{' observed' if is_partly_seen else ''}"
+    context = display.raise_first(", ".join(parts)) or "Nothing lost"
+    return first, Tile(label=labels[1], value=display.percent(sum(shares.values())), unit=unit, context=context)
 
 
 def _build_hottest_tile(step: Step) -> Tile:
-    label, peaks = "Hottest GPU", dict[str, float]()
-    for each in (each for analysis in step.analyses for each in analysis.statistics):
-        if (summary := each.metric("gpu_temperature_celsius")) is not None:
-            peaks[each.device] = max(peaks.get(each.device, summary.max), summary.max)
+    label, known = "Hottest GPU", [each for analysis in step.analyses for each in analysis.statistics]
+    held = ((each.device, each.metric("gpu_temperature_celsius")) for each in known)
+    hottest = words.group_holders((device, summary.max) for device, summary in held if summary)
+    peaks = {device: max(each) for device, each in hottest.items()}
     if not peaks:
         return Tile(label=label, value=display.NOT_RECORDED, context="Temperature was not recorded")
     device = max(peaks, key=lambda each: peaks[each])

@@ -109,8 +109,7 @@ class Figures:
             per = batch.per
             scale = scales.Scale(units=((display.clean(currency), 1 / batch.factor),))
         elif metric == ENERGY_PER_WORK:
-            energy = scales.choose_energy_scale(self.values(ENERGY_PER_WORK), unit)
-            per, scale = energy.per, scales.Scale(units=((energy.unit, energy.size),))
+            per, scale = scales.choose_energy_scale(self.values(ENERGY_PER_WORK), unit)
         elif metric == PER_WORK and self.in_seconds:
             scale = scales.GPU_SECONDS
         elif metric in {WORK_RATE, TRAINING_RATE}:

@@ -218,9 +218,8 @@ def build_study_tiles(comparison: Comparison, study: Study) -> tuple[Tile, ...]:
     step = select_focus(comparison, study)
     ranks = (_word(best, "first") if best.verdict is Verdict.BETTER else "which comes first" for best in bests)
     whose = display.join(display.clean(step.label), next(ranks, ""), by=", ")
-    for tile in build_step_tiles(replace(comparison, steps=(step,), deltas=()))[len(found) :]:
-        found.append(replace(tile, context=f"{whose}: {display.lower_first(tile.context)}"))
-    return tuple(found)
+    others = build_step_tiles(replace(comparison, steps=(step,), deltas=()))[len(found) :]
+    return *found, *(replace(tile, context=f"{whose}: {display.lower_first(tile.context)}") for tile in others)
 
 
 def list_remaining(
