@@ -18,8 +18,7 @@ from gpureport.report.model.report_content import (
     RunTable,
 )
 from gpureport.report.model.shapes import Cell, Fact, Table, build_table
-from gpureport.report.wording import display
-from gpureport.report.wording.display import join
+from gpureport.report.wording.display import join, join_words, lower_first, plural, raise_first
 from gpureport.report.wording.words import group_holders, list_labels
 
 LOST_TIME = "Lost time is the most that removing the cause could recover. Losses can overlap, so do not add them up."
@@ -94,7 +93,7 @@ def _spent(spent: TimeSpent) -> Iterator[Block]:
     facts = []
     for bar in spent.bars:
         interval = bar.interval_text and f"95% interval {bar.interval_text}"
-        beside = bar.beside and f"{display.lower_first(spent.columns[1])} {bar.beside}"
+        beside = bar.beside and f"{lower_first(spent.columns[1])} {bar.beside}"
         classes = ", ".join(f"{part.label} {part.text}" for part in bar.segments)
         said = (bar.total, interval, describe_change(bar.change), bar.note, beside, describe_change(bar.beside_change))
         facts.append(Fact(name=join(bar.label, bar.small, by=", "), text=join(*said, classes)))
@@ -156,7 +155,7 @@ def _timelines(report: Report) -> Iterator[Block]:
 
 def count_findings(rows: Sequence[FindingRow]) -> str:
     found = Counter(row.severity for row in rows)
-    counted = [display.plural(found[each], each) for each in ("problem", "warning") if found[each]]
+    counted = [plural(found[each], each) for each in ("problem", "warning") if found[each]]
     return ", ".join([*counted, *([f"{found['info']} info"] if found["info"] else [])]) or "none"
 
 
@@ -227,7 +226,7 @@ def _list_cards(cards: Sequence[FindingCard], title: str) -> Table | None:
         devices = card.title.removeprefix(title).removeprefix(", ") if len(cards) > 1 and not card.repeats else ""
         said = [devices, card.run, "" if card.is_open or is_one else card.status]
         said += [f"Follows from {card.root}." if card.root else ""]
-        said += [f"Explains {display.join_words(card.explains)}." if card.explains else ""]
+        said += [f"Explains {join_words(card.explains)}." if card.explains else ""]
         rows.append([Cell(text=card.id, small=join(*said)), *(columns[name][at] for name in own)])
     return build_table(("", *own), rows, *notes, in_words=own) if rows else None
 
@@ -238,7 +237,7 @@ def _list_evidence(cards: Sequence[FindingCard]) -> Table | None:
     rows: list[list[Cell | str]] = [
         [name, ", ".join(values), Cell(text=limit, small=source)] for (name, limit, source), values in observed.items()
     ]
-    title = "Observed" if len(cards) == 1 else f"Observed in {display.join_words([card.id for card in cards])}"
+    title = "Observed" if len(cards) == 1 else f"Observed in {join_words([card.id for card in cards])}"
     return build_table(("Evidence", title, "Limit"), rows, in_words=(title, "Limit")) if rows else None
 
 
@@ -372,7 +371,7 @@ def _answers(answers: Sequence[Answers], *, several: bool) -> Block:
         about = [group, "in part" if lines[0].reason and lines[0].cards else ""]
         about += lines[0].cards if not several else [f"{len(lines)} runs"] if len(lines) < len(answers) else []
         kinds[outcome].append(f"{title} ({join(*about, by=', ')})" if any(about) else title)
-    words = {line.outcome: display.raise_first(line.outcome_text) for run in answers for line in run.lines}
+    words = {line.outcome: raise_first(line.outcome_text) for run in answers for line in run.lines}
     # checks that were not assessed are in another table
     shown = {outcome: named for outcome, named in kinds.items() if named and outcome != Outcome.CANNOT_JUDGE}
     facts = [Fact(name=words[outcome], text=", ".join(named)) for outcome, named in shown.items()]
@@ -384,11 +383,9 @@ def _checklist(report: Report) -> Iterator[Block]:
     held = group_holders((run.lines, run.label) for run in reversed(report.checklists))
     shown: set[object] = set()
     for lines, labels in held.items():
-        facts = []
-        for line in lines:
-            if line not in shown:
-                needs = line.recording and f"Needs {line.recording}."
-                facts.append(Fact(name=line.title, text=join(f"{line.state_text}: {line.reason}", needs, by=". ")))
+        new = [line for line in lines if line not in shown]
+        said = [(f"{line.state_text}: {line.reason}", line.recording and f"Needs {line.recording}.") for line in new]
+        facts = [Fact(name=line.title, text=join(*each, by=". ")) for line, each in zip(new, said, strict=True)]
         whose = list_labels(labels[::-1]) if len(report.checklists) > 1 else ""
         if shown:
             yield Block(title=whose, level=4, facts=facts)

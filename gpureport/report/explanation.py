@@ -17,10 +17,8 @@ from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES
 from gpureport.analysis.rulebook import KINDS, Rule, kinds_by_gpu_time_class
 from gpureport.analysis.rules import RULES
 from gpureport.errors import SettingsError
-from gpureport.importers.nvidia_smi import ALIASES, canonicalize, find_query_field, find_target
-from gpureport.importers.nvidia_smi import ATTRIBUTE_FIELDS as ATTRIBUTES
+from gpureport.importers.nvidia_smi import ALIASES, ATTRIBUTE_FIELDS, canonicalize, find_query_field, find_target
 from gpureport.metrics import BY_NAME, METRICS, Metric
-from gpureport.recording_advice import is_recorded
 from gpureport.report.formats.terminal import write_blocks
 from gpureport.report.model.blocks import Block
 from gpureport.report.model.shapes import Fact
@@ -120,7 +118,7 @@ def _needs(rule: Rule) -> Iterator[tuple[str, str]]:
     wanted = group_holders((BY_NAME[name].recorded_by, name) for name in rule.wants if name not in needed)
     yield from (("Also uses", f"{field} ({', '.join(names)})") for field, names in wanted.items())
     yield "Required", rule.recording or ("" if rule.requires or rule.wants else "nothing but timestamps")
-    if not rule.recording and all(is_recorded(BY_NAME[name]) for name in needed):
+    if not rule.recording and all(recording_advice.is_recorded(BY_NAME[name]) for name in needed):
         yield "Recorded by", "gpureport record"
 
 
@@ -176,7 +174,7 @@ def _explain_metrics(name: str, rules: Sequence[Rule]) -> list[Block]:
     if metrics:
         title = f"{name} stands for {len(metrics)} metrics"
         return _section(title, facts=[(metric.name, metric.brief) for metric in metrics])
-    if field in ATTRIBUTES and name not in _FIGURES:
+    if field in ATTRIBUTE_FIELDS and name not in _FIGURES:
         return _section(name, "This field describes a GPU and is stored once per run, not as a series.")
     return []
 
@@ -188,7 +186,7 @@ def _metric_facts(metric: Metric, rules: Sequence[Rule]) -> Iterator[tuple[str, 
     wanted = [kind for rule in rules for kind in rule.kinds if metric.name in rule.wants and kind not in needed]
     yield from (("Meaning", metric.brief), ("Unit", _SAID["units"].get(metric.unit, metric.unit)))
     yield from (("Behaves as", metric.kind.value), ("Describes", describes), ("A value covers", metric.covers))
-    yield "Recorded by", f"{'gpureport record: ' if is_recorded(metric) else ''}{metric.recorded_by} ({source})"
+    yield "Recorded by", f"{'gpureport record: ' * recording_advice.is_recorded(metric)}{metric.recorded_by} ({source})"
     yield "OpenTelemetry", metric.otel or "has no name for it"
     yield from (("Needed by", ", ".join(needed)), ("Used by", ", ".join(wanted)))
 
@@ -196,7 +194,7 @@ def _metric_facts(metric: Metric, rules: Sequence[Rule]) -> Iterator[tuple[str, 
 def _hint(name: str, rules: Sequence[Rule]) -> str:
     asked = name.lower().replace("isation", "ization")
     own = [RECORDING, *kinds_by_name(rules), *(metric.name for metric in METRICS)]
-    own += [metric.recorded_by for metric in METRICS] + list(ATTRIBUTES)
+    own += [metric.recorded_by for metric in METRICS] + list(ATTRIBUTE_FIELDS)
     known = _list_titles(rules) | {metric.otel: metric.name for metric in METRICS if metric.otel}
     known |= dict(ALIASES) | {name: name for name in own}
     if asked in known:

@@ -126,7 +126,7 @@ _UNITS = {
 
 
 class PlottedMetric(NamedTuple):
-    """A metric in the timelines. An `averaged` value is a mean over the time before its timestamp."""
+    """A metric. An `averaged` value is a mean over the time before its timestamp."""
 
     metric: str
     title: str

@@ -20,7 +20,7 @@ from gpureport.report.model.pictures import ClassStretch, Tick
 from gpureport.report.wording import display
 
 WIDE, NARROW = 490.0, 320.0
-"""Minimum width in points of a figure in a row, on wide pages and on narrow ones."""
+"""Least width of a figure in a row, in points."""
 TEXT = 11.0  # Size of text in figures, in points.
 _BOLD, _REGULAR = 0.68, 0.56  # Mean width of a letter as a fraction of the font size.
 _AXIS_HEIGHT = 16.0
@@ -42,7 +42,7 @@ _TILES = {
 _MOST_TICKS, _MOST_TIMES = 6, 7
 _SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
 _UNITS = (("days", 86_400, 172_800), ("h", 3600, 7200), ("min", 60, 120), ("s", 1, 0))
-"""Time units: name, length in seconds, and length in seconds of the shortest axis that uses it."""
+"""Time units: name, seconds, and seconds of the shortest axis that uses it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

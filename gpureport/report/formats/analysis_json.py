@@ -217,7 +217,6 @@ def _finding(finding: Finding, analysis: Analysis) -> Content:
 
 
 def _cost(cost: Cost) -> Content:
-    """Return the cost of a run. `price` is None if the GPUs have different prices."""
     amounts = {gpu.amount for gpu in cost.gpus}
     return list_fields(cost, "counted carbon_intensity") | {
         "currency": cost.currency or None,

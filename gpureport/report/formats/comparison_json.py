@@ -18,8 +18,7 @@ from gpureport.comparison.run import SampledRun
 from gpureport.comparison.steps import TrainingSource, mean_training_rate
 from gpureport.comparison.study import BestGroup, Study, build_study, select_focus
 from gpureport.comparison.verdict import Delta
-from gpureport.report.formats import analysis_json
-from gpureport.report.formats.analysis_json import Content, Made, list_fields, take
+from gpureport.report.formats.analysis_json import Content, Made, across_runs, advice, dump, list_fields, take
 from gpureport.report.sections.head.recording_doubts import describe_doubts
 from gpureport.report.wording.reasons import describe_check, describe_reason, describe_unknown_change
 from gpureport.report.wording.words import group_holders
@@ -40,7 +39,7 @@ def render(comparison: Comparison, by: Sequence[Factor] = ()) -> str:
     focus = select_focus(comparison, study)
     remaining = measure_remaining_loss(focus.label, focus.analyses)
     quality = [change for link in found for change in (*link.quality, *link.quality_since_first)]
-    return analysis_json.dump(
+    return dump(
         {
             "schema": SCHEMA,
             "primary": comparison.primary,
@@ -92,9 +91,9 @@ def render(comparison: Comparison, by: Sequence[Factor] = ()) -> str:
             "remaining": remaining,
             "gains": build_gains(comparison, found),
             "potential": estimate_potential(remaining, focus.analyses),
-            "across_runs": analysis_json.across_runs(comparison.steps),
+            "across_runs": across_runs(comparison.steps),
             "warnings": [*describe_doubts(comparison)],
-            "advice": analysis_json.advice([analysis for step in comparison.steps for analysis in step.analyses]),
+            "advice": advice([analysis for step in comparison.steps for analysis in step.analyses]),
         },
         _MADE,
     )

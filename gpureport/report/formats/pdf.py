@@ -79,7 +79,6 @@ def render(report: Report, brand: Brand = PLAIN, *, full: bool = False) -> bytes
 def set_document(  # noqa: PLR0913 - the parts of a document
     name: str, content: object, rest: Mapping[str, Any], figures: Mapping[str, Any], *, brand: Brand, ended: int = 0
 ) -> bytes:
-    """Return a PDF file. Its template reads `report` and the figures in SVG files."""
     date, source, own_fonts = _choose_date(ended), find_shipped_folder("templates"), [brand.font] if brand.font else []
     paths = [*find_shipped_fonts(), *own_fonts]
     logo = f"logo{brand.logo.suffix.lower()}" if brand.logo else ""
@@ -207,7 +206,6 @@ def _open_font(path: Path) -> FT2Font:
 
 
 def render_picture(report: Report) -> bytes:
-    """Return the figures of a report in one PNG file, for programs without SVG support."""
     paths = find_shipped_fonts()
     svg = replace_missing_characters(picture_svg.render(report), paths)
     held = typst.Fonts(include_system_fonts=False, include_embedded_fonts=False, font_paths=[paths[0].parent])

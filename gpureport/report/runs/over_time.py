@@ -15,8 +15,14 @@ from gpureport.analysis.series.statistics import memory_reserved
 from gpureport.columns import FloatArray
 from gpureport.findings import Severity
 from gpureport.recording import Device
-from gpureport.report.model import pictures
-from gpureport.report.model.pictures import ClassStretch, FindingMark, LogEventLine, MetricLimit
+from gpureport.report.model.pictures import (
+    ClassStretch,
+    FindingMark,
+    LogEventLine,
+    MetricLimit,
+    Timeline,
+    TimelineStrip,
+)
 from gpureport.report.model.report_content import FindingCard
 from gpureport.report.runs.report_run import ReportRun, clock_note, device_name, format_time
 from gpureport.report.wording import display
@@ -39,7 +45,7 @@ _TEXT = 160
 _COLUMNS, _COARSE_COLUMNS = 600, 60
 _WHOLE_RUN = 0.95
 Samples = tuple[FloatArray, FloatArray, FloatArray]
-"""Starts and ends of samples in seconds since the start of the run, and their values in the base unit."""
+"""Starts and ends of samples in seconds since the start of the run, and their values."""
 Average = Callable[[FloatArray], FloatArray]  # maps bucket edges to means
 
 
@@ -132,7 +138,7 @@ class ClassHistory:
         self.bucket_seconds = run.seconds / self._count
 
     def list_stretches(self, devices: Sequence[str]) -> tuple[ClassStretch, ...]:
-        """Return class intervals, averaged over GPUs. Their order within a bucket is unknown, so it alternates."""
+        """Return mean class intervals. Their order in a bucket is unknown, so it alternates."""
         self.prepare(devices)
         known = [seconds for device in devices if (seconds := self._traced[device]) is not None]
         if not known:
@@ -188,7 +194,7 @@ def list_events(run: ReportRun) -> Iterator[LogEventLine]:
 
 def build_timelines(
     runs: Sequence[ReportRun], cards: Sequence[FindingCard], histories: Mapping[int, ClassHistory]
-) -> Iterator[pictures.Timeline]:
+) -> Iterator[Timeline]:
     axis = max((run.seconds for run in runs), default=0.0)
     clocks = {(clock_note(run.run), display.duration(run.run.interval or 0.0)) for run in runs}
     for position, run in enumerate(runs):
@@ -205,7 +211,7 @@ def build_timelines(
         # the data quality section shows start times and what the runs share
         said = "" if len(runs) > 1 and len(clocks) == 1 else f"{sampling}; {started}{clock_note(run.run)}"
         mine = [card for card in cards if card.run_index == position]
-        yield pictures.Timeline(
+        yield Timeline(
             label=run.label,
             caption=display.join(said, describe_choice(run, drawn), by=" "),
             column="" if is_moment or not every else f"Each column is the mean over {display.duration(edges[1])}.",
@@ -222,7 +228,7 @@ def build_timelines(
 
 def _strips(
     run: ReportRun, drawn: Sequence[Device], edges: FloatArray, cards: Sequence[FindingCard], history: ClassHistory
-) -> Iterator[pictures.TimelineStrip]:
+) -> Iterator[TimelineStrip]:
     marked = list(_finding_marks(run, cards))
     history.prepare([gpu.id for gpu in drawn])
     for gpu in drawn:
@@ -231,7 +237,7 @@ def _strips(
         average = accumulate(starts, ends, use)
         mean = np.clip(average(edges), 0.0, 1.0)
         gaps = [*_gaps(cells, starts, ends, run.seconds), *edges[np.column_stack(find_runs(np.isnan(mean)))]]
-        yield pictures.TimelineStrip(
+        yield TimelineStrip(
             device=gpu.id,
             label=device_name(gpu),
             mean=mean,

@@ -1,4 +1,4 @@
-"""Runs in a report, with labels, steps, device names and times, and the report's subtitle."""
+"""Runs in a report: labels, steps, device names and times, and the subtitle."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,6 @@ from gpureport.comparison.run import UTILISATION
 from gpureport.findings import Finding, Interval
 from gpureport.recording import Device, Recording, Run
 from gpureport.report.wording import display
-from gpureport.report.wording.display import format_range
 from gpureport.report.wording.scales import choose_rate_unit, name_work
 from gpureport.report.wording.words import group_holders
 
@@ -52,7 +51,7 @@ class ReportRun:
         return (microseconds - self.run.started) / 1e6
 
     def job_intervals(self, finding: Finding) -> tuple[Interval, ...]:
-        """Return a finding's intervals, without time when no job used its GPUs, if known."""
+        """Return a finding's intervals without the time when no job used its GPUs."""
         devices, no_job = finding.devices or [gpu.id for gpu in self.run.gpus], self.analysis.no_job
         if finding.cause == NO_JOB or not no_job.keys() >= set(devices):
             return finding.intervals
@@ -194,7 +193,7 @@ def _format_work(runs: Sequence[ReportRun]) -> str:
     units = {work.unit for work in works}
     if len(works) < len(runs) or len(units) != 1:
         return ""
-    amounts = format_range([work.amount for work in works], lambda amount: display.quantity(amount, ""))
+    amounts = display.format_range([work.amount for work in works], lambda amount: display.quantity(amount, ""))
     unit, per = name_work(units.pop()), " per run" if len(runs) > 1 else ""
     if not per and runs[0].seconds:
         factor, time = choose_rate_unit([rate := works[0].amount / runs[0].seconds], "")

@@ -27,15 +27,13 @@ from gpureport.report.model.report_content import (
     RunQuality,
 )
 from gpureport.report.model.shapes import Cell, Fact, Table, build_table
-from gpureport.report.runs import over_time
-from gpureport.report.runs.over_time import FEW_GPUS
+from gpureport.report.runs.over_time import FEW_GPUS, MOST_EVENTS, list_events
 from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, clock_note, format_gpu_models, format_period
 from gpureport.report.sections.head import recording_doubts
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.terms import OUTCOME_WORDS
 from gpureport.report.wording.words import group_holders
 
-_FEW, _NAMED_GROUPS = 4, 3  # maximum number of named places, and of named groups of GPUs
+_FEW, _NAMED_GROUPS = 4, 3  # most named places, and groups of GPUs
 _OUTCOMES = dict(zip(Outcome, ("found", "suspected", "clear", "not assessed"), strict=True))
 STATES = {Practice.DONE: "done", Practice.WORTH_TRYING: "worth trying", Practice.CANNOT_JUDGE: "not assessed"}
 _LOCATOR = 200
@@ -46,16 +44,16 @@ def _doubt_short_runs(runs: Sequence[ReportRun]) -> Iterator[ReportRun]:
     """Count what a run is too short to clear as not assessed, if another has it."""
     found = {finding.kind for run in runs for finding in run.analysis.findings}
     for run in runs:
-        own, length, kinds = run.analysis, observed_seconds([run.analysis]), set[str]()
-        if length < SHORTEST_SECONDS:
-            kinds = found - {each.kind for each in own.findings} - {each.kind for each in own.not_judged}
-        gaps = {kind: doubts.too_short(kind, length, SHORTEST_SECONDS) for kind in sorted(kinds)}
+        own, length = run.analysis, observed_seconds([run.analysis])
+        known = {each.kind for each in own.findings} | {each.kind for each in own.not_judged}
+        kinds = sorted(found - known) if length < SHORTEST_SECONDS else ()
+        gaps = {kind: doubts.too_short(kind, length, SHORTEST_SECONDS) for kind in kinds}
         answers = (
             replace(each, outcome=Outcome.CANNOT_JUDGE, missing=(gaps[each.kind],)) if each.kind in gaps else each
             for each in own.answers
         )
-        own = replace(own, answers=tuple(answers), not_judged=(*own.not_judged, *gaps.values()))
-        yield replace(run, analysis=own)
+        judged = replace(own, answers=tuple(answers), not_judged=(*own.not_judged, *gaps.values()))
+        yield replace(run, analysis=judged)
 
 
 def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgement:
@@ -229,7 +227,7 @@ def build_policy_table(checks: Sequence[Check]) -> Table | None:
         is_grave = check.outcome in {CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE}
         observed, reason = map(display.clean_sentence, (check.observed, check.reason))
         rule = Cell(text=display.clean(check.limit), small=PurePath(display.clean(check.origin)).name)
-        outcome = Cell(text=OUTCOME_WORDS[check.outcome], flagged=is_grave)
+        outcome = Cell(text=terms.OUTCOME_WORDS[check.outcome], flagged=is_grave)
         rows.append([rule, outcome, Cell(text=observed, small=reason, value=check.value), display.clean(check.run)])
     columns = ("Rule", "Outcome", "Observed", "Run")
     note = _NOTE if any(check.outcome is CheckOutcome.CANNOT_JUDGE for check in checks) else ""
@@ -247,12 +245,12 @@ def quality(runs: Sequence[ReportRun]) -> Iterator[RunQuality]:
     is_whole = all(each.accounted and not each.rejected for each in counted) and len({r.run.tracked for r in runs}) == 1
     for run in runs:
         lines = _describe_lines(counted if is_whole else [run.run.quality])
-        more = len(run.run.quality.log_events) - over_time.MOST_EVENTS
+        more = len(run.run.quality.log_events) - MOST_EVENTS
         yield RunQuality(
             label=run.label,
             facts=tuple(Fact(name=name, text=text) for name, text in _list_facts(run, lines) if text),
             notes=tuple(map(display.clean_sentence, run.run.quality.notes)),
-            events=tuple(over_time.list_events(run)),
+            events=tuple(list_events(run)),
             more_events=f"{display.plural(more, 'more event')}; the JSON of analyze lists all of them."
             if more > 0
             else "",

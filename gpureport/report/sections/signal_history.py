@@ -20,15 +20,13 @@ from gpureport.report.wording import display, terms
 _BUCKETS = 240
 _OTHERS = 7  # maximum number of other GPUs, drawn in grey
 _MARGIN, _SHORTEST_INTERVALS = 0.5, 20
-"""Margin of a crop relative to the shaded time, and minimum number of samples in a crop."""
+"""Margin of a crop relative to the shaded time, and fewest samples in it."""
 _CROPPED, _WHOLE = 0.5, 0.95
-"""Shares of the run above which a finding is shown without cropping, and above which it is not shaded."""
+"""Shares of the run above which a finding is not cropped, and not shaded."""
 _BUSY, _HEALTHY_PANELS = 95.0, 2
-"""Mean utilisation in per cent above which its panel is omitted, and number of panels for a healthy run."""
+"""Mean utilisation above which its panel is omitted, and panels of a healthy run."""
 _NEAR, _COLDEST, _LEAST_SEEN = 0.95, 20.0, 0.5
-"""Share of a limit at which it counts as reached, usual lower end of a temperature axis, and minimum
-share of the shaded time that needs samples for a mean.
-"""
+"""Reached share of a limit, usual low end of a temperature axis, and least sampled share for a mean."""
 _Spans = tuple[tuple[float, float], ...]
 
 
@@ -96,7 +94,7 @@ def format_value(signal: Signal, value: float, *, bare: bool = False) -> str:
 
 
 class _View(NamedTuple):
-    """The content of a picture: GPUs (the highlighted one first), host, bucket edges, and shading."""
+    """The content of a picture. The highlighted GPU is first."""
 
     run: ReportRun
     gpus: list[Device]

@@ -34,12 +34,12 @@ Causes = Mapping[str, Collection[str]]  # names of losses by class
 _USED = ("computing", "throttled", "hollow", "short_pauses", "low_use")
 _ORDER = (*_USED, "waiting_for_input", "startup", "idle", "tail", "unused", "held", "gpu_lost", "no_samples")
 _NEGLIGIBLE = 0.002  # share of the axis below which a segment is invisible
-_MOST_STEPS, _MOST_GPUS = 12, 8  # Maximum number of steps, and of GPUs with separate bars.
+_MOST_STEPS, _MOST_GPUS = 12, 8  # Most steps, and most GPUs with separate bars.
 _ROOM = 1.25  # Longest axis with intervals, relative to the longest bar.
-_APART = 0.03  # lost share, above the median, of a GPU with a separate bar among many
+_APART = 0.03  # lost share above the median that needs a separate bar
 _WORTH_A_COLOUR, _MUCH = 0.05, 0.1
 """Lost shares that colour a note: above the best GPU, and of a single GPU."""
-_MOST_UNKNOWN = 0.02  # Unobserved share from which the note of a GPU mentions it.
+_MOST_UNKNOWN = 0.02  # Unobserved share from which a note mentions it.
 _FEWEST_ALIKE = 5  # Minimum number of GPUs with equal times that share a bar.
 _MOST_DIGITS = 10_000.0
 _TIMES = (("s", 1.0), ("min", 60.0), ("h", 3600.0))

@@ -17,7 +17,7 @@ NOT_RECORDED = number_format.NOT_RECORDED
 GAP = "\N{NO-BREAK SPACE}"
 _HOUR, _MINUTE, _ROUGH = 3600, 60, 600
 _TIMES = 2  # Ratio from which a multiple reads better than a percentage.
-_HEADLINE = 140  # Length above which the headline is only the first sentence of a verdict.
+_HEADLINE = 140  # Above this length, only the first sentence.
 _LARGER = 1000  # Value from which a range uses the larger unit.
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.?)")
 _UNIT_AFTER_NUMBER = re.compile(
@@ -106,7 +106,7 @@ integer, number, signed = number_format.format_integer, number_format.format_num
 
 
 def percent(ratio: float, *, finely: bool = False) -> str:
-    """Return a ratio in per cent, with a decimal below 10%, between 98.5% and 100%, or if `finely`."""
+    """Return per cent, with a decimal below 10%, between 98.5% and 100%, or if `finely`."""
     value = ratio * 100
     fine = 98.5 <= abs(value) < 100 or (finely and value not in {0, 100})  # noqa: PLR2004 - per cent
     if not fine or abs(value) < 1:

@@ -17,7 +17,6 @@ from gpureport.report.sections.findings import found as words
 from gpureport.report.sections.findings.found import Found, Key
 from gpureport.report.sections.signal_history import build_history
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.display import format_gpu_time_range, format_range
 from gpureport.report.wording.words import group_holders
 
 _OPEN = "open"
@@ -25,7 +24,7 @@ _LISTED, _NAMED = 100, 3  # maximum number of listed intervals, and of named ste
 _OUTCOMES = {True: "not found", False: "not assessed"}
 _SIGNS = {"<=": "≤", ">=": "≥"}
 _STAYING = {"throttled", "gpu_lost", ""}
-"""Classes of GPU time whose findings, such as hardware faults, persist even if the job changes."""
+"""Classes of GPU time whose findings persist even if the job changes."""
 _COARSE_SECONDS = 2.0  # above this, one sample per second would show more
 
 
@@ -116,7 +115,6 @@ def _describe_status(group: Found, runs: Sequence[ReportRun]) -> str:
 
 
 def _summarize(group: Found) -> str:
-    """Return the summary of one finding or, for several, their number, length and largest."""
     largest = terms.humanize(display.clean_sentence(group.finding.summary))
     count = len(group.findings)
     if count == 1:
@@ -201,10 +199,10 @@ def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_ch
         summary = (words.describe_finding(found) if worst else "") or worst + _summarize(found.worst)
         amounts = [lost for lost in found.lost_by_run.values() if lost > 0]
         priced = found.cost_by_run
-        costs = [format_gpu_time_range(amounts)] if amounts else []
+        costs = [display.format_gpu_time_range(amounts)] if amounts else []
         if amounts and len(priced) == len(found.runs):
             currency = next((cost.currency for run in found.runs.values() if (cost := run.analysis.cost)), "")
-            costs.append(format_range(priced.values(), partial(display.money, currency=currency)))
+            costs.append(display.format_range(priced.values(), partial(display.money, currency=currency)))
         follows = [title for key, title in titles.items() if key in found.roots]
         explains = [titles[each.key] for each in every if found.key in each.roots]
         relations = (("It follows from", follows), ("It explains", explains))

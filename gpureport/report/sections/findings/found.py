@@ -31,7 +31,7 @@ LOST = "{lost} lost, {lost_share} of {run}"
 UNKNOWN_GAIN = "Gain not known"
 _WORKERS = "loader_workers"
 _LITTLE, _MOST = 0.5, 0.8
-"""Share of computing below which it is called low, and share of the run below which a length is stated."""
+"""Share below which computing is low, and share of a run below which a length is stated."""
 _LEAST_FALL = 0.005
 _FORM = re.compile(r"<([^<>]*)>")
 _CONVERT: Mapping[str, Callable[[float], float]] = {
@@ -125,7 +125,7 @@ class Found:
 
     @cached_property
     def gpus(self) -> str:
-        """The affected GPUs: `GPU 2`, `all 4 GPUs` or `the GPU`. If they differ between runs, `GPUs`."""
+        """`GPU 2`, `all 4 GPUs`, `the GPU` or, if they differ between runs, `GPUs`."""
         if self.has_one_gpu and (len(self.runs) > 1 or not self.devices):
             return "the GPU"
         held = group_holders((part.position, device) for part in self.parts for device in part.finding.devices or [""])
@@ -359,8 +359,6 @@ _WORKED_OUT: Mapping[str, Callable[[Found], str]] = {
 
 
 class Advice(NamedTuple):
-    """Advice: title, instructions, gain (empty if it is the lost time), and a command to copy."""
-
     title: str
     how: str
     gain: str = ""

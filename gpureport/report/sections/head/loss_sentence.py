@@ -37,7 +37,7 @@ _SLOWED = {frozenset({"thermal_throttle"}): "heat", frozenset({"hw_throttle"}): 
 
 
 class Findings(NamedTuple):
-    """The numbers of kinds judged and not judged, and the size of the last step's recording."""
+    """Numbers of kinds judged and not, and the size of the last step's recording."""
 
     judged: int
     missing: int
@@ -85,7 +85,7 @@ def explain_lower_bound(analyses: Sequence[Analysis]) -> str:
 
 
 def describe_loss(analyses: Sequence[Analysis]) -> str:
-    """Return the loss in words: `4.7% of 49.9 GPU-min was lost: start-up 2.1%, heat 1.9%`."""
+    """Return `4.7% of 49.9 GPU-min was lost: start-up 2.1%, heat 1.9%`."""
     held, unseen = gpu_time.job_gpu_seconds(analyses), gpu_time.unobserved_ratio(analyses)
     if not held or unseen >= 1 - gains.NEGLIGIBLE_RATIO:
         return ""
@@ -170,7 +170,7 @@ _NOTABLE = 0.05  # share outside training from which its cost is stated
 
 
 def describe_saving(comparison: Comparison) -> str:
-    """Return the saving or extra cost (`Saves $3.28 per million images`), or "" if it is doubtful."""
+    """Return `Saves $3.28 per million images`, or "" if that is doubtful."""
     first, last = comparison.steps[0], comparison.steps[-1]
     delta = Figures(comparison).delta(COST_PER_WORK)
     is_unconfirmed = delta is not None and delta.verdict is Verdict.UNCONFIRMED

@@ -9,7 +9,6 @@ from gpureport.analysis import phrases
 from gpureport.analysis.job.events import DATA, LONG_WAIT, WAITING
 from gpureport.analysis.results import Analysis, Job
 from gpureport.comparison import chain, gains
-from gpureport.comparison.chain import Comparison
 from gpureport.comparison.run import SampledRun
 from gpureport.comparison.steps import Step
 from gpureport.data_quality import CLOCK_SET_BACK
@@ -26,12 +25,12 @@ UNTIMED = "pass --interval SECONDS to read them"
 _LARGE_STEP = 60.0
 """Minimum backward clock step to mention, in seconds. Clock daemons make smaller steps."""
 _FEW_SAMPLES, _FAR_APART, _FEWEST = 30, 60.0, 12
-"""Minimum number of samples for reliable shares if they are this many seconds apart, and if they are closer."""
-_PAIRS, _JOBS = 3, 6  # Maximum number of named pairs of steps, and of named jobs.
-_MOST_NAMES = 120  # Length of a list of names above which only the first is given.
+"""Samples needed for reliable shares if they are this many seconds apart, and if closer."""
+_PAIRS, _JOBS = 3, 6  # Most named pairs of steps, and jobs.
+_MOST_NAMES = 120  # Longest list of names; otherwise only the first.
 
 
-def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
+def describe_doubts(comparison: chain.Comparison) -> tuple[str, ...]:
     runs = [run for step in comparison.steps for run in step.runs]
     told = (
         _describe_drift(comparison),
@@ -55,7 +54,7 @@ def _describe_few_samples(runs: Sequence[SampledRun]) -> str:
     return f"Rough: {count} samples, {display.duration(apart)} apart,{between}."
 
 
-def _describe_drift(comparison: Comparison) -> str:
+def _describe_drift(comparison: chain.Comparison) -> str:
     steps = comparison.steps
     for base, step in [(steps[0], steps[-1]), *pairwise(steps)]:
         delta = comparison.judged(base.label, step.label)
@@ -69,7 +68,7 @@ def _describe_drift(comparison: Comparison) -> str:
     return ""
 
 
-def _describe_other_use(comparison: Comparison) -> str:
+def _describe_other_use(comparison: chain.Comparison) -> str:
     found = chain.find_other_use(comparison.steps)
     if found is None or len(comparison.steps) == 1:
         return ""

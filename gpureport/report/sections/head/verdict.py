@@ -20,7 +20,6 @@ from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings.found import Found, fill_words, find_words, find_worst, write_headline
 from gpureport.report.sections.head import loss_sentence as losses
 from gpureport.report.sections.head import recording_doubts as doubted
-from gpureport.report.sections.head.loss_sentence import Findings
 from gpureport.report.sections.signal_history import CLOCK, format_value
 from gpureport.report.sections.steps import summary
 from gpureport.report.sections.steps.figures import build_memory_tile, describe_unequal_work, warn_of_falls
@@ -47,7 +46,7 @@ _MEMORY_KINDS = frozenset(("mem_pressure", "mem_leak", "mem_headroom", "mem_prea
 def build_verdict(  # noqa: PLR0913 - the inputs of a verdict
     comparison: Comparison,
     inputs: Sequence[ReportRun],
-    findings: Findings,
+    findings: losses.Findings,
     study: Study | None = None,
     repetitions: str = "",
     *,
@@ -73,7 +72,7 @@ def build_verdict(  # noqa: PLR0913 - the inputs of a verdict
     found = doubted.describe_doubts(comparison)
     doubts = found or (tuple(order) if study is None else ())
     details = (*doubts[:_DOUBTS], *details, *(() if doubts else order))
-    notes = _write_notes(comparison, findings, (*details, *doubts, sentence), repetitions)
+    notes = _write_notes(comparison, (*details, *doubts, sentence), repetitions, too_short=findings.too_short)
     further = filter(None, [*(order if found else ()), *notes])
     broken, rules = [check for check in checks if check.outcome is CheckOutcome.BROKEN], list[str]()
     if broken:
@@ -106,7 +105,7 @@ def add_next_step(verdict: Verdict, actions: Sequence[Action]) -> Verdict:
     return replace(verdict, details=(*verdict.details, f"{start}: {display.lower_first(actions[0].title)}."))
 
 
-def _describe_without_finding(step: Step, findings: Findings) -> tuple[str, VerdictCode]:
+def _describe_without_finding(step: Step, findings: losses.Findings) -> tuple[str, VerdictCode]:
     analyses = step.analyses
     held, lost = gpu_time.job_gpu_seconds(analyses), gpu_time.lost_seconds_by_class(analyses)
     unseen, pauses = gpu_time.unobserved_ratio(analyses), gpu_time.short_pauses_ratio(analyses)
@@ -144,7 +143,7 @@ def _describe_without_finding(step: Step, findings: Findings) -> tuple[str, Verd
 
 
 def _write_run_lead(
-    code: VerdictCode, told: Found | None, runs: Sequence[ReportRun], findings: Findings
+    code: VerdictCode, told: Found | None, runs: Sequence[ReportRun], findings: losses.Findings
 ) -> Iterator[str]:
     analyses = [run.analysis for run in runs]
     yield from list(doubted.list_rejections([analysis.run for analysis in analyses]))[:1]
@@ -255,7 +254,7 @@ def _describe_training(comparison: Comparison) -> str:
     return f"Training alone{without} is {gain}{'; start-up hides the gain in runs this short' if is_hidden else ''}."
 
 
-def _write_notes(comparison: Comparison, findings: Findings, lead: Sequence[str], repetitions: str) -> Iterator[str]:
+def _write_notes(comparison: Comparison, lead: Sequence[str], repetitions: str, *, too_short: bool) -> Iterator[str]:
     final = comparison.steps[-1].analyses
     runs = [each.run for step in comparison.steps for each in step.analyses]
     left_out = [run for delta in comparison.deltas for run in delta.left_out]
@@ -268,14 +267,14 @@ def _write_notes(comparison: Comparison, findings: Findings, lead: Sequence[str]
     unseen = gpu_time.unobserved_ratio(final)
     # the sentence about losses may already say this
     is_said = losses.describe_loss(final) and unseen <= gains.MOST_UNSEEN_RATIO
-    if not findings.too_short and gains.UNSEEN_RATIO < unseen < 1 - gains.NEGLIGIBLE_RATIO and not is_said:
+    if not too_short and gains.UNSEEN_RATIO < unseen < 1 - gains.NEGLIGIBLE_RATIO and not is_said:
         yield f"{display.percent(unseen)} of the GPU time has no utilisation data, so it cannot be assessed."
     yield from (line for line in doubted.list_rejections(runs) if line not in lead)
     yield repetitions if repetitions not in lead else ""
 
 
 def build_tiles(
-    comparison: Comparison, findings: Findings, worst: Found | None = None, history: SignalHistory | None = None
+    comparison: Comparison, findings: losses.Findings, worst: Found | None = None, history: SignalHistory | None = None
 ) -> tuple[Tile, ...]:
     step = comparison.steps[-1]
     computing, lost = _build_use_tiles(step, findings)
@@ -330,7 +329,7 @@ def _list_finding_tiles(found: Found, history: SignalHistory | None) -> Iterator
         )
 
 
-def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
+def _explain_absence(step: Step, findings: losses.Findings) -> tuple[str, str]:
     if not any(analysis.run.gpus for analysis in step.analyses):
         return display.NOT_RECORDED, "No GPU was recorded"
     if losses.is_display_alone(step.analyses):
@@ -348,7 +347,7 @@ def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
     return "", ""
 
 
-def _build_use_tiles(step: Step, findings: Findings) -> tuple[Tile, Tile]:
+def _build_use_tiles(step: Step, findings: losses.Findings) -> tuple[Tile, Tile]:
     labels, analyses = ("GPU time computing", "GPU time lost"), step.analyses
     absent, why = _explain_absence(step, findings)
     if absent:

@@ -24,9 +24,7 @@ from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.time_spent import choose_unit_per_run, choose_unit_per_work
 from gpureport.report.wording import display, scales, terms
 from gpureport.report.wording.differences import WHOLE_RUN_UTILISATION, FigureFormat, build_plain_change
-from gpureport.report.wording.display import format_interval
 from gpureport.report.wording.reasons import describe_no_work
-from gpureport.report.wording.terms import name_figure
 from gpureport.report.wording.words import say
 
 MEMORY, ENERGY, POWER, GPU_SECONDS = "gpu_memory_used_bytes", "energy_joules", "gpu_power_watts", "gpu_seconds"
@@ -115,7 +113,7 @@ class Figures:
         elif metric in {WORK_RATE, TRAINING_RATE}:
             scale = scales.Scale(units=((f"{scales.name_work(unit or 'units')}/s", 1.0),))
         return FigureFormat(
-            title=name_figure(metric, per),
+            title=terms.name_figure(metric, per),
             scale=scale,
             percent=display.percent if scale is scales.POINTS else None,
             absent="none" if metric == measured.SECONDS_TO_TARGET else display.NOT_RECORDED,
@@ -150,7 +148,7 @@ class Figures:
     def column(self, metric: str) -> tuple[str, Callable[[float], str]]:
         """Return the title of a column, and a function that prints its values."""
         if metric == measured.SECONDS_TO_TARGET:
-            return name_figure(metric), display.duration
+            return terms.name_figure(metric), display.duration
         if metric == UTILISATION:
             return WHOLE_RUN_UTILISATION, display.percent
         name, unit, size = self.unit(metric)
@@ -165,7 +163,7 @@ class Figures:
             spent = choose_unit_per_work(self.comparison) if is_work else choose_unit_per_run(max(self.values(metric)))
             return spent.name, spent.unit, spent.size
         if metric == ENERGY:
-            return name_figure(metric), *scales.choose_energy_unit(self.values(metric))
+            return terms.name_figure(metric), *scales.choose_energy_unit(self.values(metric))
         shown = self.format(metric, self.comparison.steps[-1:])
         return shown.title, *shown.scale.units[0]
 
@@ -276,7 +274,7 @@ def format_pair(change: QualityChange) -> list[str]:
 
 def _format_difference(change: QualityChange) -> tuple[str, str]:
     size = "" if change.difference is None else display.signed(change.difference) if change.difference else "none"
-    return size, format_interval(change.interval, display.signed) if change.interval else ""
+    return size, display.format_interval(change.interval, display.signed) if change.interval else ""
 
 
 def list_quality_cells(comparison: Comparison, name: str) -> Iterator[Cell]:
@@ -317,7 +315,7 @@ def _find_falls(comparison: Comparison) -> tuple[str, list[QualityChange]]:
 
 
 def describe_fall(comparison: Comparison) -> str:
-    """Return the first training metric that got worse (`val_accuracy fell from 0.79 to 0.61`), if any."""
+    """Return `val_accuracy fell from 0.79 to 0.61`, if any metric got worse."""
     step, fallen = _find_falls(comparison)
     return f"{_describe_fall(fallen[0], in_full=True)}{step and f' in {step}'}" if fallen else ""
 

@@ -23,7 +23,6 @@ from gpureport.report.sections.steps.figures import Figures, format_pair, name_m
 from gpureport.report.sections.steps.summary import build_step_tiles, name_value
 from gpureport.report.wording import differences, display
 from gpureport.report.wording.differences import build_change, format_percent_change, format_percent_range
-from gpureport.report.wording.display import drop_equal_ends
 from gpureport.report.wording.words import WORDS, choose_headline, name_some, say
 
 _METRICS = {COST_PER_WORK: "cost", PER_WORK: "work", ENERGY_PER_WORK: "energy"}  # otherwise speed
@@ -35,7 +34,7 @@ _KINDS = {
 _UNCLEAR = ("unclear", VerdictCode.NO_CLEAR_BEST_GROUP)
 """Key in `words.toml` and headline code for all other verdicts on the best group."""
 _FORMS = Form.LONG | Form.PAPER
-_NAME, _NAMED = 60, 6  # maximum length of a group name, and number of settings
+_NAME, _NAMED = 60, 6  # longest group name; most named settings
 _ACROSS = {"scaling": "Scaling", "batch_size": "Batch size", "gpu_kinds": "GPU kinds"}
 _SAME = 1e-9
 _REPETITION = re.compile(r"(.*)(?<![^\W_])(?<!\.)(?:(?:r|rep|run)\d|[1-3])(?![^\W_.])[\d\W_]*(.*)", re.IGNORECASE)
@@ -56,8 +55,7 @@ def _list_effects(study: Study, best: BestGroup, comparison: Comparison) -> Iter
     title = Figures(comparison).format(best.metric).title
     for found in study.effects:
         if found.metric == best.metric and best.verdict is not Verdict.BETTER and found.additive is not False:
-            rows = (row for setting in found.settings for row in _list_rows(setting, relative=found.relative))
-            for head, _, change, ends, verdict in rows:
+            for head, _, change, ends, verdict in _list_rows(found):
                 if verdict in {Verdict.BETTER.value, Verdict.WORSE.value}:
                     yield f"{title}, {head}: {change} ({ends}), {verdict}."
 
@@ -138,7 +136,7 @@ def _describe_best(best: BestGroup) -> str:
         size=display.percent(abs(best.change)),
         worse=display.percent(-low) if low < 0 else "",
         better=display.percent(high),
-        ends=drop_equal_ends(ends),
+        ends=display.drop_equal_ends(ends),
         ahead=_word(best, "ahead"),
         next=display.clean(best.next),
     )
@@ -170,7 +168,6 @@ def _join(labels: Iterable[str]) -> str:
 
 
 def _build_effects_table(effects: FigureEffects) -> Table:
-    rows = [row for setting in effects.settings for row in _list_rows(setting, relative=effects.relative)]
     levels = [level for setting in effects.settings for level in setting.levels]
     intervals, is_free = sum(level.interval is not None for level in levels), effects.degrees >= 1
     notes = say(
@@ -185,10 +182,15 @@ def _build_effects_table(effects: FigureEffects) -> Table:
         unknown=effects.additive is None and len(effects.settings) > 1 and effects.degrees > 0,
     )
     columns = ("Setting", "Runs", "Change", "95% interval", "Verdict")
-    return build_table(columns, rows, *notes.split("\n"), in_words=("Verdict",))
+    return build_table(columns, _list_rows(effects), *notes.split("\n"), in_words=("Verdict",))
 
 
-def _list_rows(setting: SettingEffect, *, relative: bool) -> Iterator[tuple[str, ...]]:
+def _list_rows(effects: FigureEffects) -> Iterator[tuple[str, ...]]:
+    for setting in effects.settings:
+        yield from _list_levels(setting, relative=effects.relative)
+
+
+def _list_levels(setting: SettingEffect, *, relative: bool) -> Iterator[tuple[str, ...]]:
     name, (first, *levels) = display.clean(setting.factor.name), setting.levels
     if setting.confounded_with:
         runs = str(sum(level.runs for level in setting.levels))
@@ -205,7 +207,7 @@ def _list_rows(setting: SettingEffect, *, relative: bool) -> Iterator[tuple[str,
             # several runs without repetitions are not “one run each”
             verdict = level.verdict.short
         head = f"{name}={name_value(level.value)} against {name_value(first.value)}"
-        yield head, str(level.runs), change, drop_equal_ends(ends), verdict
+        yield head, str(level.runs), change, display.drop_equal_ends(ends), verdict
 
 
 def build_study_tiles(comparison: Comparison, study: Study) -> tuple[Tile, ...]:

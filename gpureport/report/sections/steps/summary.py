@@ -29,7 +29,6 @@ from gpureport.report.sections.steps import figures as printed
 from gpureport.report.sections.steps.figures import GPU_SECONDS, Figures, list_analyses
 from gpureport.report.wording import differences, display, scales
 from gpureport.report.wording.differences import ONCE_SETTLED, build_change, build_plain_change
-from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.terms import name_figure, name_one
 from gpureport.report.wording.words import choose_headline, say
 
@@ -301,7 +300,7 @@ def build_charts(comparison: Comparison, study: Study | None) -> tuple[tuple[Int
 def _list_chain(figures: Figures) -> Iterator[IntervalChart]:
     steps = figures.comparison.steps
     units = {measured.PER_WORK: ("GPU-s", 1.0) if figures.in_seconds else ("GPU-h", measured.HOUR)}
-    units[measured.TRAINING_RATE] = f"{name_work(steps[-1].work_unit)}/s", 1.0
+    units[measured.TRAINING_RATE] = f"{scales.name_work(steps[-1].work_unit)}/s", 1.0
     for metric, (unit, size) in units.items() if figures.comparison.primary == measured.PER_WORK else ():
         rows = []
         for step in steps:
