@@ -24,7 +24,6 @@ from gpureport.report.wording.words import group_holders, list_labels
 LOST_TIME = "Lost time is the most that removing the cause could recover. Losses can overlap, so do not add them up."
 _DOUBTS = 5  # maximum number of doubts about comparisons in Markdown
 _MOST_VARIANTS, _MOST_ROWS = 3, 24
-Said = tuple[str, Sequence[Fact]]  # the label of a run or comparison, and its facts
 
 
 def list_blocks(report: Report) -> Iterator[Block]:
@@ -145,9 +144,8 @@ def _timelines(report: Report) -> Iterator[Block]:
         marks = [event.at / max(run.seconds, 1e-3) for event in run.events if event.at is not None]
         yield Block(forms=Form.TEXT, title="Timeline", label=run.label, series=series, texts=[run.absent], events=marks)
     if any(run.strips for run in report.timeline):
-        text = "Height: mean GPU utilisation, 0 to 100% (blank: 0%, ?: not recorded)."
-        text += " ^: an event from the log, listed under data quality."
-        yield Block(forms=Form.TEXT, texts=[text])
+        heights = "Height: mean GPU utilisation, 0 to 100% (blank: 0%, ?: not recorded)."
+        yield Block(forms=Form.TEXT, texts=[f"{heights} ^: an event from the log, listed under data quality."])
 
 
 # --- findings
@@ -187,8 +185,7 @@ def list_row(row: FindingRow, report: Report) -> Iterator[Block]:
     )
     if row.history:
         panels = [join(panel.label, panel.note, by=": ") for panel in row.history.panels]
-        texts = [join(row.history.title, row.history.caption, by=". "), *panels]
-        yield Block(forms=Form.TEXT, texts=texts)
+        yield Block(forms=Form.TEXT, texts=[join(row.history.title, row.history.caption, by=". "), *panels])
     yield Block(table=_list_cards(cards, row.title))
     yield Block(table=_list_evidence([card for card in cards if not card.repeats]))
     for card in (card for card in cards if len(card.occurrences) > 1):
@@ -268,7 +265,7 @@ def _list_sections(report: Report) -> Iterator[Block]:
     yield Block(forms=Form.EVERY_PAGE, anchor="notes", title="Also worth knowing", facts=notes)
 
 
-def merge_facts(runs: Sequence[Said]) -> list[Fact]:
+def merge_facts(runs: Sequence[tuple[str, Sequence[Fact]]]) -> list[Fact]:
     """Return each distinct fact once, naming its runs unless it applies to all of them."""
     said = group_holders(
         (fact.name, fact.text if len(labels) == len(runs) else f"{list_labels(labels)}: {fact.text}")
@@ -277,7 +274,7 @@ def merge_facts(runs: Sequence[Said]) -> list[Fact]:
     return [Fact(name=name, text=text) for name, texts in said.items() for text in texts]
 
 
-def split_facts(runs: Sequence[Said]) -> tuple[list[Fact], Table | None]:
+def split_facts(runs: Sequence[tuple[str, Sequence[Fact]]]) -> tuple[list[Fact], Table | None]:
     """Return facts, and a table with a row per run for those with many different values."""
     said = [(label, {fact.name: fact.text for fact in facts}) for label, facts in runs]
     names = dict.fromkeys(name for _, named in said for name in named)
@@ -404,8 +401,7 @@ def _quality(report: Report) -> Iterator[Block]:
         told = [
             Fact(name="", text=text) for text in (*(event.sentence for event in run.events), run.more_events) if text
         ]
-        label = run.label if several else ""
-        yield Block(forms=forms, title="Events in the log", label=label, level=3, facts=told)
+        yield Block(forms=forms, title="Events in the log", label=run.label if several else "", level=3, facts=told)
 
 
 def _method(report: Report, words: str) -> Iterator[Block]:

@@ -145,8 +145,8 @@ def name_frameworks(step: Step) -> str:
 
 def _find_class(name: str) -> str | None:
     known = {re.sub("[ -]", "_", terms.CLASSES[key].lower()): key for key in GPU_TIME_CLASSES}
-    known |= {key: key for key in GPU_TIME_CLASSES}
-    return known.get(re.sub("[ -]", "_", name.lower()))
+    word = re.sub("[ -]", "_", name.lower())
+    return word if word in GPU_TIME_CLASSES else known.get(word)
 
 
 def _explain_class(name: str) -> list[Block]:
@@ -156,8 +156,7 @@ def _explain_class(name: str) -> list[Block]:
     title = terms.CLASSES[key]
     counted = "as lost" if key in LOST_CLASSES else _SAID["counted"].get(key, "not as lost")
     facts = [("Counted", counted), ("Findings", ", ".join(kinds_by_gpu_time_class(RULES).get(key, ())))]
-    meaning = dict(terms.DEFINITIONS)[title]
-    return [*_section(f"{key}: {title}", meaning), *_section("Class of GPU time", facts=facts)]
+    return [*_section(f"{key}: {title}", dict(terms.DEFINITIONS)[title]), *_section("Class of GPU time", facts=facts)]
 
 
 def _explain_metrics(name: str, rules: Sequence[Rule]) -> list[Block]:

@@ -182,15 +182,13 @@ def draw_report(
 ) -> dict[str, Any]:
     """Return figures by the names that templates use. Figures in rows end with their axis."""
     row, page, box = widths
-    rows = [each for each in report.rows if each.history]
+    histories = [(each.id, each.history) for each in report.rows if each.history]
     return {
         **draw_spent(report.spent, row),
         "use": draw_use_rows(report.use, "use", row) if report.use else (),
         "worst": draw_signal_panels(report.worst, page) if report.worst else (),
         "panels": tuple(map(draw_interval_chart, report.comparison.charts if report.comparison and full else ())),
-        "histories": {
-            each.id: draw_signal_panels(each.history, box) for each in (rows if full else rows[:1]) if each.history
-        },
+        "histories": {name: draw_signal_panels(each, box) for name, each in histories[: None if full else 1]},
     }
 
 

@@ -17,7 +17,6 @@ from gpureport.report.wording.display import join, lower_first, shorten
 _MARGIN, _LINE, _SMALL, _DOT = 12.0, 14.0, 10.0, " · "
 _HEADLINE, _LINE_LETTERS, _NAME, _LISTED = 110, 140, 90, 12
 _ROOM = WIDTH - 2 * _MARGIN
-Part = tuple[str, Sequence[str], Sequence[str], Sequence[str]]
 
 
 def render(report: Report) -> str:
@@ -42,7 +41,7 @@ def render(report: Report) -> str:
     ).replace('"currentColor"', f'"{DARK_TEXT}"')
 
 
-def _list_parts(report: Report) -> Iterator[Part]:
+def _list_parts(report: Report) -> Iterator[tuple[str, Sequence[str], Sequence[str], Sequence[str]]]:
     spent, use, worst, compared = report.spent, report.use, report.worst, report.comparison
     if spent:
         names = [

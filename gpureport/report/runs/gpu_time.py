@@ -48,10 +48,15 @@ def sum_classes(analyses: Iterable[Analysis]) -> dict[str, float]:
     return seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
 
 
-def lost_seconds_by_class(analyses: Iterable[Analysis]) -> dict[str, float]:
+def lost_by_class(analyses: Iterable[Analysis]) -> dict[str, float]:
     seconds = sum_classes(analyses)
     ranked = sorted(LOST_CLASSES, key=lambda each: -seconds.get(each, 0.0))
     return {name: seconds[name] for name in ranked if name in seconds}
+
+
+def lost_ratios(analyses: Sequence[Analysis]) -> dict[str, float]:
+    held = job_gpu_seconds(analyses)
+    return {name: seconds / held for name, seconds in lost_by_class(analyses).items()} if held else {}
 
 
 def unobserved_ratio(analyses: Sequence[Analysis]) -> float:

@@ -127,9 +127,8 @@ def _build_comparison_part(
     links, (charts, estimates) = pair_steps(comparison), summary.build_charts(comparison, study)
     title = "Changes between groups" if study else "Changes between steps"
     facts = [*groups.list_remaining(comparison, inputs, study, cards), *groups.list_across(comparison, study)]
-    blocks = [] if study else [pairs.list_gains(comparison, links)]
-    blocks.append(Block(anchor="links", title=title, facts=facts))
-    blocks += pairs.list_pairs(comparison, links)
+    gains = [] if study else [pairs.list_gains(comparison, links)]
+    blocks = [*gains, Block(anchor="links", title=title, facts=facts), *pairs.list_pairs(comparison, links)]
     return ComparisonPart(
         grouped=display.clean(describe_factors(study.by)) if study else "",
         charts=charts,

@@ -149,7 +149,7 @@ def _mean_gpu_seconds(step: Step) -> Mean:
     runs = count_jobs(step.runs).counted
     held = [run.analysis.job_gpu_seconds for run in runs]
     if len(held) == 1:
-        return Mean(value=fsum(held), interval=None, basis=None)
+        return Mean(value=held[0])
     return mean_over_runs(held, find_sampling_step(runs) * max(held))
 
 

@@ -17,7 +17,7 @@ from gpureport.report.sections.findings import found as words
 from gpureport.report.sections.findings.found import Found, Key
 from gpureport.report.sections.signal_history import build_history
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.words import group_holders
+from gpureport.report.wording.words import group_holders, name_some
 
 _OPEN = "open"
 _LISTED, _NAMED = 100, 3  # maximum number of listed intervals, and of named steps
@@ -139,10 +139,9 @@ def _describe_place(group: Found, occurrences: Sequence[Occurrence]) -> str:
     has_date = not (run.quality.synthetic_time or group.several)
     stamp = format_time(run, min(span.start for span in group.intervals)) if has_date else ""
     times = f"{count} times, the first " if count > 1 else ""
-    where, at = f"{times}{display.elapsed(first.start)} after the start", "at"
     if len(occurrences) == 1:
-        where, at = f"{first.device}, {first.text}", "from"
-    return f"{where}, {at} {stamp}" if stamp else where
+        return display.join(first.device, first.text, stamp and f"from {stamp}", by=", ")
+    return display.join(f"{times}{display.elapsed(first.start)} after the start", stamp and f"at {stamp}", by=", ")
 
 
 def _list_occurrences(group: Found) -> Iterator[Occurrence]:
@@ -236,8 +235,7 @@ def _describe_runs(found: Found, runs: Sequence[ReportRun]) -> str:
     of_step = sum(run.step == steps[0] for run in runs)
     if len(steps) == 1 and of_step > 1:
         return f"{count} of {of_step} runs of {steps[0]}"
-    more = [f"{len(steps) - _NAMED} more"] if len(steps) > _NAMED else []
-    return f"{count} of {len(runs)} runs: {display.join_words([*steps[:_NAMED], *more])}"
+    return f"{count} of {len(runs)} runs: {name_some(steps, _NAMED)}"
 
 
 def _describe_advice(found: Found, every: Sequence[Found], gone_in: str) -> str:

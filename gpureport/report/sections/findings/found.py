@@ -17,7 +17,7 @@ from gpureport.findings import Confidence, Evidence, Finding, Severity
 from gpureport.recording_advice import RECORD
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.head.loss_sentence import describe_computing, measure_computing_ratio_mid_job
+from gpureport.report.sections.head.loss_sentence import describe_computing, measure_mid_job
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.display import format_gpu_time_range, format_range
 from gpureport.report.wording.words import group_holders
@@ -260,7 +260,7 @@ def _describe_whole_loss(found: Found) -> str:
 
 def _describe_computing(found: Found) -> str:
     analyses = [found.run.analysis]
-    is_little = len(found.runs) == 1 and found.has_one_gpu and measure_computing_ratio_mid_job(analyses) < _LITTLE
+    is_little = len(found.runs) == 1 and found.has_one_gpu and measure_mid_job(analyses) < _LITTLE
     return describe_computing(analyses, mid_job=True) if is_little else ""
 
 

@@ -111,8 +111,7 @@ def _build_gpu_table(run: ReportRun, known: Sequence[_Column], note: str) -> Gpu
     outliers[_MOST_SENTENCES:] = [f"{display.plural(left, 'more GPU')}: see the table."] if left > 0 else []
     few_samples = "One sample per GPU is too few to find an outlier." if run.samples == 1 else ""
     few_gpus = f"With fewer than {_PEERS} GPUs, no GPU can be called an outlier." if len(rows) < _PEERS else ""
-    same = few_samples or few_gpus or _ALIKE
-    return GpuTable(label=run.label, table=table, outliers=tuple(outliers), same=same)
+    return GpuTable(label=run.label, table=table, outliers=tuple(outliers), same=few_samples or few_gpus or _ALIKE)
 
 
 def _build_cells(column: _Column, values: Sequence[float | None], *, compared: bool) -> Iterator[Cell]:

@@ -92,7 +92,7 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
     is_mostly_unseen = unseen > gains.MOST_UNSEEN_RATIO
     # unobserved time may be lost entirely, so use the observed time as the base
     held *= 1 - unseen if is_mostly_unseen else 1
-    lost = gpu_time.lost_seconds_by_class(analyses)
+    lost = gpu_time.lost_by_class(analyses)
     ratio, unknown = sum(lost.values()) / held, explain_lower_bound(analyses)
     if ratio >= gains.NOTABLE_RATIO:
         of = gpu_time.format_held(held, len(analyses))
@@ -150,7 +150,7 @@ def _measure_use(analyses: Sequence[Analysis]) -> tuple[float, float, float]:
     return seconds.get("computing", 0.0), seen, outside
 
 
-def measure_computing_ratio_mid_job(analyses: Sequence[Analysis]) -> float:
+def measure_mid_job(analyses: Sequence[Analysis]) -> float:
     computing, seen, outside = _measure_use(analyses)
     return computing / (seen - outside) if seen > outside else 0.0
 

@@ -40,8 +40,9 @@ def describe_doubts(comparison: chain.Comparison) -> tuple[str, ...]:
         _describe_few_samples(runs),
         *_list_doubts_on_runs(runs),
         describe_data_waits(runs),
+        *_list_doubts_on_gpus(comparison.steps[-1].analyses),
     )
-    return tuple(filter(None, (*told, *_list_doubts_on_gpus(comparison.steps[-1].analyses))))
+    return tuple(filter(None, told))
 
 
 def _describe_few_samples(runs: Sequence[SampledRun]) -> str:
@@ -85,8 +86,9 @@ def describe_recording_order(steps: Sequence[Step]) -> str:
     named = [f"{display.clean(one.label)}, then {display.clean(other.label)}" for one, other in found]
     if not named:
         return ""
-    pairs = display.join_first(named, _PAIRS)
-    return f"Steps not alternated (A B A B), so machine drift can look like a change: {pairs}."
+    return (
+        f"Steps not alternated (A B A B), so machine drift can look like a change: {display.join_first(named, _PAIRS)}."
+    )
 
 
 def _describe_unfinished(runs: Sequence[Run]) -> str:
@@ -128,8 +130,7 @@ def _list_doubts_on_runs(runs: Sequence[SampledRun]) -> Iterator[str]:
     if large:
         seconds, name = max(large)
         whose = name_run(name, len({each for _, each in large}) - 1, "and in")
-        said = f"The clock went back by {display.duration(seconds)}{whose}"
-        yield f"{said}: later times are corrected, but may be inexact."
+        yield f"The clock went back {display.duration(seconds)}{whose}: later times are corrected, but may be inexact."
 
 
 def describe_data_waits(runs: Sequence[SampledRun]) -> str:
@@ -182,8 +183,7 @@ def list_jobs(analyses: Sequence[Analysis]) -> Iterator[str]:
             yield f"{whose} contains {len(analysis.jobs)} jobs: {each}. Read one of them with --job N."
     seconds, held = gpu_time.no_job_gpu_seconds(analyses), gpu_time.job_gpu_seconds(analyses)
     if held and seconds / held >= gains.NOTABLE_RATIO:
-        free = gpu_time.format_held(seconds, len(analyses))
-        yield f"No job ran for another {free}; no figure includes that time."
+        yield f"No job ran for another {gpu_time.format_held(seconds, len(analyses))}; no figure includes that time."
 
 
 def job_list(run: Run, jobs: Sequence[Job]) -> str:

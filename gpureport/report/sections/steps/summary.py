@@ -116,7 +116,7 @@ def _describe_step_change(base: Step, step: Step) -> str:
     words = re.split(r"[-_\s]+", re.sub(r"^[\W_]*(?:\d+[-_.]+)?", "", display.clean(step.label)).strip())
     if len(words) <= 1 or not all(re.fullmatch("[A-Za-z]{2,}", word) for word in words):
         return ""
-    losses = [gpu_time.lost_seconds_by_class(side.analyses) for side in (base, step)]
+    losses = [gpu_time.lost_by_class(side.analyses) for side in (base, step)]
     before, after = (lost.get("waiting_for_input", 0.0) for lost in losses)
     if "workers" in words and "loader" not in words and after < before / 2:
         words.insert(words.index("workers"), "loader")
@@ -146,9 +146,6 @@ def describe_certainty(comparison: Comparison) -> str:
     # omit an interval that prints the same as the figure
     least = least.removesuffix("%") if least != most else ""
     return say("headline.range", least=least, most=most, word="less" if high <= 1 else "more", runs=runs)
-
-
-_Ends = tuple[float | None, float | None]
 
 
 def build_step_tiles(comparison: Comparison) -> tuple[Tile, ...]:
@@ -181,7 +178,13 @@ def build_step_tiles(comparison: Comparison) -> tuple[Tile, ...]:
 
 
 def _set_tile(  # noqa: PLR0913 - the parts of a tile
-    label: str, ends: _Ends, show: Callable[[float], str], change: Change | None, context: str, *, unit: str = ""
+    label: str,
+    ends: tuple[float | None, float | None],
+    show: Callable[[float], str],
+    change: Change | None,
+    context: str,
+    *,
+    unit: str = "",
 ) -> Tile:
     before, after = ends
     return Tile(
