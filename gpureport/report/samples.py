@@ -27,7 +27,7 @@ from gpureport.report.wording import display
 _BUDGET = 10_000_000  # Maximum size in a page, in bytes.
 # Bucket lengths in seconds, tried in order; 0 means every sample.
 _LEVELS = (0, 5, 10, 30, 60, 300, 900, 3600)
-_LEAST_BUCKET = 4  # Samples per bucket below which three values save no space.
+_LEAST_BUCKET = 4  # Below this, three values save no space.
 # Maximum number of GPUs, and height of each in pixels.
 _ROWS = ((4, 32), (8, 24), (16, 17), (math.inf, 12))
 _LABEL, _EVENTS, _MARGIN = 26, 22, 54

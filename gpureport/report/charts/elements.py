@@ -22,7 +22,7 @@ from gpureport.report.wording import display
 WIDE, NARROW = 490.0, 320.0
 """Least width of a figure in a row, in points."""
 TEXT = 11.0  # Size of text in figures, in points.
-_BOLD, _REGULAR = 0.68, 0.56  # Mean width of a letter as a fraction of the font size.
+_BOLD, _REGULAR = 0.68, 0.56  # Mean width of a letter, relative to its size.
 _AXIS_HEIGHT = 16.0
 WIDE_ONLY = ' class="wide-only"'
 _FONTS = escape("system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif")

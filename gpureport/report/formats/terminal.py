@@ -25,7 +25,7 @@ _LEAST = (
     *(("bars", 2), ("rows", 1), ("runs", 1), ("details", 1), ("uses", 0), ("signals", 0), ("tiles", 0)),
     *(("actions", 1), ("rows", 0), ("details", 0), ("bars", 0), ("actions", 0)),
 )
-"""Steps that shorten a screen until it fits. Each limits a part to a number of entries."""
+"""Steps that shorten a screen until it fits. Each limits the entries of a part."""
 _CLASSES = (
     *("computing", "short_pauses", "hollow", "low_use", "throttled", "waiting_for_input"),
     *("idle", "unused", "held", "startup", "tail", "gpu_lost", "no_samples"),

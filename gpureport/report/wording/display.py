@@ -176,7 +176,7 @@ _UNITS: dict[str, Show] = {
     "J": energy,
     "g": mass,
 }
-_COUNTED = ("", "rows", "cores")  # units of counts, which have no decimals if whole
+_COUNTED = ("", "rows", "cores")  # units of counts
 
 
 def quantity(value: float | None, unit: str) -> str:

@@ -20,7 +20,7 @@ from gpureport.report.wording import display, terms
 from gpureport.report.wording.words import group_holders, name_some
 
 _OPEN = "open"
-_LISTED, _NAMED = 100, 3  # maximum number of listed intervals, and of named steps
+_LISTED, _NAMED = 100, 3  # most listed intervals, and named steps
 _OUTCOMES = {True: "not found", False: "not assessed"}
 _SIGNS = {"<=": "≤", ">=": "≥"}
 _STAYING = {"throttled", "gpu_lost", ""}

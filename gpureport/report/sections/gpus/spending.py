@@ -12,7 +12,7 @@ from gpureport.report.wording import display
 from gpureport.report.wording.words import group_holders
 
 _HINT = Fact(name="Cost", text=f"no price was given: use {OPTION} PRICE, or [prices] in gpureport.toml")
-_NEARLY_ALL = 0.995  # covered share of the time below which coverage is mentioned
+_NEARLY_ALL = 0.995  # covered share below which it is mentioned
 
 
 def build_spending(runs: Sequence[ReportRun]) -> tuple[RunFacts, ...]:
