@@ -33,8 +33,8 @@ _GONE = {
     ".prom": "gpureport check --export openmetrics=",
     "metrics.txt": "gpureport check --export openmetrics=",
 }
-"""Maps the extension or file name of a removed format to the command that replaces it."""
-_LONGER = {".html", ".pdf", ".txt"}  # formats with a short and a full form; only .html has samples
+"""Commands that replace a removed format."""
+_LONGER = {".html", ".pdf", ".txt"}  # formats with a short and a full form
 _ELSEWHERE = "choose a writable folder, or another name"
 
 
@@ -72,7 +72,7 @@ def check_detail(paths: Sequence[Place], detail: int) -> None:
 
 
 def render(report: "Report", extension: str, brand: "Brand | None" = None, detail: int | None = None) -> bytes:
-    """Render the report in a format. `detail` is the bucket size in seconds (0: full detail, None: as much as fits)."""
+    """Render a report. `detail` is the bucket size in seconds (0: in full, None: as much as fits)."""
     check_path(Path(f"report{extension}"))
     kind = extension.lower()
     options: dict[str, Any] = {"brand": brand} if brand and kind in {".html", ".pdf"} else {}

@@ -18,14 +18,12 @@ from gpureport.report.model.report_content import (
     RunTable,
 )
 from gpureport.report.model.shapes import Cell, Fact, Table, build_table
-from gpureport.report.wording import display
-from gpureport.report.wording.display import join
+from gpureport.report.wording.display import join, join_words, lower_first, plural, raise_first
 from gpureport.report.wording.words import group_holders, list_labels
 
 LOST_TIME = "Lost time is the most that removing the cause could recover. Losses can overlap, so do not add them up."
 _DOUBTS = 5  # maximum number of doubts about comparisons in Markdown
 _MOST_VARIANTS, _MOST_ROWS = 3, 24
-Said = tuple[str, Sequence[Fact]]  # the label of a run or comparison, and its facts
 
 
 def list_blocks(report: Report) -> Iterator[Block]:
@@ -49,12 +47,10 @@ def describe_change(change: Change | None) -> str:
 
 
 def list_study(report: Report) -> Iterator[Block]:
-    part = report.comparison
-    yield from part.study if part else ()
-    doubts = (
-        list(dict.fromkeys(doubt for block in part.reference for doubt in block.warnings))[:_DOUBTS] if part else []
-    )
-    yield Block(forms=Form.MARKDOWN, facts=[Fact(name="", text=doubt) for doubt in doubts])
+    if part := report.comparison:
+        yield from part.study
+        doubts = dict.fromkeys(doubt for block in part.reference for doubt in block.warnings)
+        yield Block(forms=Form.MARKDOWN, facts=[Fact(name="", text=doubt) for doubt in [*doubts][:_DOUBTS]])
 
 
 def _pictures(report: Report) -> Iterator[Block]:
@@ -88,7 +84,7 @@ def _pictures(report: Report) -> Iterator[Block]:
 def _spent(spent: TimeSpent) -> Iterator[Block]:
     each, unit = shared_total(spent), spent.columns[0]
     if each:
-        # the totals of GPUs contain the unit; for steps, the column heading contains it
+        # totals of GPUs contain the unit
         unit = f"{each} {unit}" if unit else f"{each} each" if len(spent.bars) > 1 else each
     versus = "change from the previous step" if any(bar.change for bar in spent.bars) else ""
     label, title = join(unit, versus, by=", "), "Where the GPU time went"
@@ -96,7 +92,7 @@ def _spent(spent: TimeSpent) -> Iterator[Block]:
     facts = []
     for bar in spent.bars:
         interval = bar.interval_text and f"95% interval {bar.interval_text}"
-        beside = bar.beside and f"{display.lower_first(spent.columns[1])} {bar.beside}"
+        beside = bar.beside and f"{lower_first(spent.columns[1])} {bar.beside}"
         classes = ", ".join(f"{part.label} {part.text}" for part in bar.segments)
         said = (bar.total, interval, describe_change(bar.change), bar.note, beside, describe_change(bar.beside_change))
         facts.append(Fact(name=join(bar.label, bar.small, by=", "), text=join(*said, classes)))
@@ -148,20 +144,22 @@ def _timelines(report: Report) -> Iterator[Block]:
         marks = [event.at / max(run.seconds, 1e-3) for event in run.events if event.at is not None]
         yield Block(forms=Form.TEXT, title="Timeline", label=run.label, series=series, texts=[run.absent], events=marks)
     if any(run.strips for run in report.timeline):
-        text = "Height: mean GPU utilisation, 0 to 100% (blank: 0%, ?: not recorded)."
-        text += " ^: an event from the log, listed under data quality."
-        yield Block(forms=Form.TEXT, texts=[text])
+        heights = "Height: mean GPU utilisation, 0 to 100% (blank: 0%, ?: not recorded)."
+        yield Block(forms=Form.TEXT, texts=[f"{heights} ^: an event from the log, listed under data quality."])
 
 
 # --- findings
 
 
+def count_findings(rows: Sequence[FindingRow]) -> str:
+    found = Counter(row.severity for row in rows)
+    counted = [plural(found[each], each) for each in ("problem", "warning") if found[each]]
+    return ", ".join([*counted, *([f"{found['info']} info"] if found["info"] else [])]) or "none"
+
+
 def list_findings(report: Report) -> Iterator[Block]:
-    found = Counter(row.severity for row in report.rows)
-    counted = [display.plural(found[each], each) for each in ("problem", "warning") if found[each]]
-    counted += [f"{found['info']} info"] if found["info"] else []
     checks, *_ = report.judgement.sentence.split(". ")
-    label = f"{', '.join(counted) or 'none'}. {checks.rstrip('.')}."
+    label = f"{count_findings(report.rows)}. {checks.rstrip('.')}."
     yield Block(forms=Form.ALL ^ Form.PAGE, title="Findings", label=label)
     for row in report.rows:
         yield from list_row(row, report)
@@ -187,8 +185,7 @@ def list_row(row: FindingRow, report: Report) -> Iterator[Block]:
     )
     if row.history:
         panels = [join(panel.label, panel.note, by=": ") for panel in row.history.panels]
-        texts = [join(row.history.title, row.history.caption, by=". "), *panels]
-        yield Block(forms=Form.TEXT, texts=texts)
+        yield Block(forms=Form.TEXT, texts=[join(row.history.title, row.history.caption, by=". "), *panels])
     yield Block(table=_list_cards(cards, row.title))
     yield Block(table=_list_evidence([card for card in cards if not card.repeats]))
     for card in (card for card in cards if len(card.occurrences) > 1):
@@ -226,7 +223,7 @@ def _list_cards(cards: Sequence[FindingCard], title: str) -> Table | None:
         devices = card.title.removeprefix(title).removeprefix(", ") if len(cards) > 1 and not card.repeats else ""
         said = [devices, card.run, "" if card.is_open or is_one else card.status]
         said += [f"Follows from {card.root}." if card.root else ""]
-        said += [f"Explains {display.join_words(card.explains)}." if card.explains else ""]
+        said += [f"Explains {join_words(card.explains)}." if card.explains else ""]
         rows.append([Cell(text=card.id, small=join(*said)), *(columns[name][at] for name in own)])
     return build_table(("", *own), rows, *notes, in_words=own) if rows else None
 
@@ -237,14 +234,14 @@ def _list_evidence(cards: Sequence[FindingCard]) -> Table | None:
     rows: list[list[Cell | str]] = [
         [name, ", ".join(values), Cell(text=limit, small=source)] for (name, limit, source), values in observed.items()
     ]
-    title = "Observed" if len(cards) == 1 else f"Observed in {display.join_words([card.id for card in cards])}"
+    title = "Observed" if len(cards) == 1 else f"Observed in {join_words([card.id for card in cards])}"
     return build_table(("Evidence", title, "Limit"), rows, in_words=(title, "Limit")) if rows else None
 
 
 def list_reference(report: Report) -> Iterator[Block]:
     shown = [*_list_sections(report)]
     yield from shown
-    # explain only terms in headings and names, as sentences also mention checks that found nothing
+    # sentences also mention checks that found nothing
     named = [fact.name for block in shown for fact in block.facts]
     named += [name for block in shown if block.table for name in block.table.columns]
     yield from _method(report, " ".join([*named, *(block.title for block in shown)]).lower())
@@ -268,7 +265,7 @@ def _list_sections(report: Report) -> Iterator[Block]:
     yield Block(forms=Form.EVERY_PAGE, anchor="notes", title="Also worth knowing", facts=notes)
 
 
-def merge_facts(runs: Sequence[Said]) -> list[Fact]:
+def merge_facts(runs: Sequence[tuple[str, Sequence[Fact]]]) -> list[Fact]:
     """Return each distinct fact once, naming its runs unless it applies to all of them."""
     said = group_holders(
         (fact.name, fact.text if len(labels) == len(runs) else f"{list_labels(labels)}: {fact.text}")
@@ -277,8 +274,8 @@ def merge_facts(runs: Sequence[Said]) -> list[Fact]:
     return [Fact(name=name, text=text) for name, texts in said.items() for text in texts]
 
 
-def split_facts(runs: Sequence[Said]) -> tuple[list[Fact], Table | None]:
-    """Return a list of facts, and a table with one row per run for facts with many different values."""
+def split_facts(runs: Sequence[tuple[str, Sequence[Fact]]]) -> tuple[list[Fact], Table | None]:
+    """Return facts, and a table with a row per run for those with many different values."""
     said = [(label, {fact.name: fact.text for fact in facts}) for label, facts in runs]
     names = dict.fromkeys(name for _, named in said for name in named)
     own = [name for name in names if len({named.get(name) for _, named in said}) > _MOST_VARIANTS]
@@ -293,7 +290,7 @@ def merge_texts(runs: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
 
 
 def join_tables(runs: Sequence[GpuTable | RunTable]) -> list[tuple[str, Table]]:
-    """Return labelled tables. If all have one row and the same columns, merge them."""
+    """Return labelled tables, merged if all have one row and the same columns."""
     tables = [run.table for run in runs]
     if len(runs) == 1 or len({each.columns for each in tables}) != 1 or any(len(each.rows) != 1 for each in tables):
         return [(run.label, run.table) for run in runs]
@@ -314,7 +311,7 @@ def _gpu_time(report: Report) -> Iterator[Block]:
         # charts of groups by two settings show fewer figures than the table
         table = part.estimates if part.grouped else None
         yield Block(forms=Form.PAGE, anchor="runs", title=title, texts=[part.legend], charts=part.charts, table=table)
-        # paper has no charts; without intervals, this table adds nothing to that of steps
+        # paper has no charts
         on_paper = any(cell.small for row in part.estimates.rows for cell in row.cells)
         yield Block(forms=Form.TEXT | Form.PAPER if on_paper else Form.TEXT, title=title, table=part.estimates)
         yield Block(forms=Form.SHEET, table=None if table else part.estimates)
@@ -371,7 +368,7 @@ def _answers(answers: Sequence[Answers], *, several: bool) -> Block:
         about = [group, "in part" if lines[0].reason and lines[0].cards else ""]
         about += lines[0].cards if not several else [f"{len(lines)} runs"] if len(lines) < len(answers) else []
         kinds[outcome].append(f"{title} ({join(*about, by=', ')})" if any(about) else title)
-    words = {line.outcome: display.raise_first(line.outcome_text) for run in answers for line in run.lines}
+    words = {line.outcome: raise_first(line.outcome_text) for run in answers for line in run.lines}
     # checks that were not assessed are in another table
     shown = {outcome: named for outcome, named in kinds.items() if named and outcome != Outcome.CANNOT_JUDGE}
     facts = [Fact(name=words[outcome], text=", ".join(named)) for outcome, named in shown.items()]
@@ -383,11 +380,9 @@ def _checklist(report: Report) -> Iterator[Block]:
     held = group_holders((run.lines, run.label) for run in reversed(report.checklists))
     shown: set[object] = set()
     for lines, labels in held.items():
-        facts = []
-        for line in lines:
-            if line not in shown:
-                needs = line.recording and f"Needs {line.recording}."
-                facts.append(Fact(name=line.title, text=join(f"{line.state_text}: {line.reason}", needs, by=". ")))
+        new = [line for line in lines if line not in shown]
+        said = [(f"{line.state_text}: {line.reason}", line.recording and f"Needs {line.recording}.") for line in new]
+        facts = [Fact(name=line.title, text=join(*each, by=". ")) for line, each in zip(new, said, strict=True)]
         whose = list_labels(labels[::-1]) if len(report.checklists) > 1 else ""
         if shown:
             yield Block(title=whose, level=4, facts=facts)
@@ -406,8 +401,7 @@ def _quality(report: Report) -> Iterator[Block]:
         told = [
             Fact(name="", text=text) for text in (*(event.sentence for event in run.events), run.more_events) if text
         ]
-        label = run.label if several else ""
-        yield Block(forms=forms, title="Events in the log", label=label, level=3, facts=told)
+        yield Block(forms=forms, title="Events in the log", label=run.label if several else "", level=3, facts=told)
 
 
 def _method(report: Report, words: str) -> Iterator[Block]:

@@ -17,10 +17,8 @@ from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES
 from gpureport.analysis.rulebook import KINDS, Rule, kinds_by_gpu_time_class
 from gpureport.analysis.rules import RULES
 from gpureport.errors import SettingsError
-from gpureport.importers.nvidia_smi import ALIASES, canonicalize, find_query_field, find_target
-from gpureport.importers.nvidia_smi import ATTRIBUTE_FIELDS as ATTRIBUTES
+from gpureport.importers.nvidia_smi import ALIASES, ATTRIBUTE_FIELDS, canonicalize, find_query_field, find_target
 from gpureport.metrics import BY_NAME, METRICS, Metric
-from gpureport.recording_advice import is_recorded
 from gpureport.report.formats.terminal import write_blocks
 from gpureport.report.model.blocks import Block
 from gpureport.report.model.shapes import Fact
@@ -30,8 +28,8 @@ from gpureport.report.wording.words import group_holders
 
 RECORDING = "recording"
 _SUGGESTED = 3  # Maximum number of suggested names.
-_SLIP = 0.85  # Minimum similarity of a suggested figure; users more often mean other names.
-_SHORTEST = 3  # Minimum length of a word to search for within names.
+_SLIP = 0.85  # Users seldom mean figures.
+_SHORTEST = 3  # Minimum length of a word to search for.
 _FIRST = 3  # Number of steps per cause in the short form.
 _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("explanation.toml").read_text(encoding="utf-8"))
 _FIGURES: dict[str, tuple[str, str, str]] = _SAID["figures"]
@@ -120,7 +118,7 @@ def _needs(rule: Rule) -> Iterator[tuple[str, str]]:
     wanted = group_holders((BY_NAME[name].recorded_by, name) for name in rule.wants if name not in needed)
     yield from (("Also uses", f"{field} ({', '.join(names)})") for field, names in wanted.items())
     yield "Required", rule.recording or ("" if rule.requires or rule.wants else "nothing but timestamps")
-    if not rule.recording and all(is_recorded(BY_NAME[name]) for name in needed):
+    if not rule.recording and all(recording_advice.is_recorded(BY_NAME[name]) for name in needed):
         yield "Recorded by", "gpureport record"
 
 
@@ -146,8 +144,9 @@ def name_frameworks(step: Step) -> str:
 
 
 def _find_class(name: str) -> str | None:
-    known = {key: {key, re.sub("[ -]", "_", terms.CLASSES[key].lower())} for key in GPU_TIME_CLASSES}
-    return next((key for key, names in known.items() if re.sub("[ -]", "_", name.lower()) in names), None)
+    known = {re.sub("[ -]", "_", terms.CLASSES[key].lower()): key for key in GPU_TIME_CLASSES}
+    word = re.sub("[ -]", "_", name.lower())
+    return word if word in GPU_TIME_CLASSES else known.get(word)
 
 
 def _explain_class(name: str) -> list[Block]:
@@ -157,8 +156,7 @@ def _explain_class(name: str) -> list[Block]:
     title = terms.CLASSES[key]
     counted = "as lost" if key in LOST_CLASSES else _SAID["counted"].get(key, "not as lost")
     facts = [("Counted", counted), ("Findings", ", ".join(kinds_by_gpu_time_class(RULES).get(key, ())))]
-    meaning = dict(terms.DEFINITIONS)[title]
-    return [*_section(f"{key}: {title}", meaning), *_section("Class of GPU time", facts=facts)]
+    return [*_section(f"{key}: {title}", dict(terms.DEFINITIONS)[title]), *_section("Class of GPU time", facts=facts)]
 
 
 def _explain_metrics(name: str, rules: Sequence[Rule]) -> list[Block]:
@@ -175,7 +173,7 @@ def _explain_metrics(name: str, rules: Sequence[Rule]) -> list[Block]:
     if metrics:
         title = f"{name} stands for {len(metrics)} metrics"
         return _section(title, facts=[(metric.name, metric.brief) for metric in metrics])
-    if field in ATTRIBUTES and name not in _FIGURES:
+    if field in ATTRIBUTE_FIELDS and name not in _FIGURES:
         return _section(name, "This field describes a GPU and is stored once per run, not as a series.")
     return []
 
@@ -187,7 +185,7 @@ def _metric_facts(metric: Metric, rules: Sequence[Rule]) -> Iterator[tuple[str, 
     wanted = [kind for rule in rules for kind in rule.kinds if metric.name in rule.wants and kind not in needed]
     yield from (("Meaning", metric.brief), ("Unit", _SAID["units"].get(metric.unit, metric.unit)))
     yield from (("Behaves as", metric.kind.value), ("Describes", describes), ("A value covers", metric.covers))
-    yield "Recorded by", f"{'gpureport record: ' if is_recorded(metric) else ''}{metric.recorded_by} ({source})"
+    yield "Recorded by", f"{'gpureport record: ' * recording_advice.is_recorded(metric)}{metric.recorded_by} ({source})"
     yield "OpenTelemetry", metric.otel or "has no name for it"
     yield from (("Needed by", ", ".join(needed)), ("Used by", ", ".join(wanted)))
 
@@ -195,7 +193,7 @@ def _metric_facts(metric: Metric, rules: Sequence[Rule]) -> Iterator[tuple[str, 
 def _hint(name: str, rules: Sequence[Rule]) -> str:
     asked = name.lower().replace("isation", "ization")
     own = [RECORDING, *kinds_by_name(rules), *(metric.name for metric in METRICS)]
-    own += [metric.recorded_by for metric in METRICS] + list(ATTRIBUTES)
+    own += [metric.recorded_by for metric in METRICS] + list(ATTRIBUTE_FIELDS)
     known = _list_titles(rules) | {metric.otel: metric.name for metric in METRICS if metric.otel}
     known |= dict(ALIASES) | {name: name for name in own}
     if asked in known:

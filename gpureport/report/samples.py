@@ -27,7 +27,7 @@ from gpureport.report.wording import display
 _BUDGET = 10_000_000  # Maximum size in a page, in bytes.
 # Bucket lengths in seconds, tried in order; 0 means every sample.
 _LEVELS = (0, 5, 10, 30, 60, 300, 900, 3600)
-_LEAST_BUCKET = 4  # Samples per bucket below which three values save no space.
+_LEAST_BUCKET = 4  # Below this, three values save no space.
 # Maximum number of GPUs, and height of each in pixels.
 _ROWS = ((4, 32), (8, 24), (16, 17), (math.inf, 12))
 _LABEL, _EVENTS, _MARGIN = 26, 22, 54
@@ -38,7 +38,7 @@ _EXACT_INTEGERS = 2.0**53  # Doubles represent all integers up to this one.
 
 
 class DeviceSamples(NamedTuple):
-    """The series of a device, its times in microseconds, and one or three arrays of values per metric index."""
+    """A device's series, times in microseconds, and one or three arrays per metric index."""
 
     series: DeviceSeries
     times: IntArray
@@ -77,7 +77,7 @@ class CodeScale(NamedTuple):
 
 
 def fit_scale(series: Sequence[FloatArray], grid: float) -> CodeScale:
-    """Return a common scale for series. It is exact if all values are multiples of `grid` in a narrow range."""
+    """Return a scale, exact if all values are multiples of `grid` in a narrow range."""
     values = np.concatenate([*series, np.empty(0)])
     values = values[~np.isnan(values)]
     if not len(values):
@@ -126,7 +126,7 @@ _UNITS = {
 
 
 class PlottedMetric(NamedTuple):
-    """A metric in the timelines. An `averaged` value is a mean over the time before its timestamp."""
+    """A metric. An `averaged` value is a mean over the time before its timestamp."""
 
     metric: str
     title: str
@@ -210,7 +210,7 @@ class _PackedRun(NamedTuple):
 
 
 def embed_series(runs: Sequence[Timeline], detail: int | None = None) -> EmbeddedSeries | None:
-    """Return the samples of every run. `detail` is the bucket length in seconds (None: the shortest that fits)."""
+    """Return all samples. `detail` is the bucket length in seconds (None: the shortest that fits)."""
     shown = [(place, run) for place, run in enumerate(runs) if run.strips and run.seconds > 0]
     if not shown:
         return None

@@ -20,9 +20,9 @@ from gpureport.report.model.pictures import ClassStretch, Tick
 from gpureport.report.wording import display
 
 WIDE, NARROW = 490.0, 320.0
-"""Minimum width in points of a figure in a row, on wide pages and on narrow ones."""
+"""Least width of a figure in a row, in points."""
 TEXT = 11.0  # Size of text in figures, in points.
-_BOLD, _REGULAR = 0.68, 0.56  # Mean width of a letter as a fraction of the font size.
+_BOLD, _REGULAR = 0.68, 0.56  # Mean width of a letter, relative to its size.
 _AXIS_HEIGHT = 16.0
 WIDE_ONLY = ' class="wide-only"'
 _FONTS = escape("system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif")
@@ -42,7 +42,7 @@ _TILES = {
 _MOST_TICKS, _MOST_TIMES = 6, 7
 _SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
 _UNITS = (("days", 86_400, 172_800), ("h", 3600, 7200), ("min", 60, 120), ("s", 1, 0))
-"""Time units: name, length in seconds, and length in seconds of the shortest axis that uses it."""
+"""Time units: name, seconds, and seconds of the shortest axis that uses it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class HorizontalScale:
 
     def place(self, value: float, drawn: str, attributes: str = "") -> str:
         if self.width is None:
-            # set attributes on a group, because a page's style sheet may override those of svg
+            # a page's style sheet may override the attributes of svg
             return f'<g{attributes}><svg x="{self.position(value)}" overflow="visible">{drawn}</svg></g>'
         return f'<g transform="translate({self.position(value)} 0)"{attributes}>{drawn}</g>'
 
@@ -87,7 +87,7 @@ def _n(value: float) -> str:
 
 
 def paint(role: str, colour: str) -> str:
-    """Return attributes that fill or stroke an element in a palette colour or, for `ink`, the text's."""
+    """Return attributes for a palette colour or, for `ink`, the colour of the text."""
     return f'{role}="{COLOURS[colour]}" class="{role[0]}-{colour}"' if colour in COLOURS else f'{role}="currentColor"'
 
 
@@ -136,7 +136,7 @@ def define_patterns(keys: Collection[str], prefix: str) -> str:
 
 
 def paint_shape(key: str, prefix: str, shape: str) -> str:
-    """Return a shape (`rect x="0" width="9"`) filled with a class's colour, then again with its hatch, if any."""
+    """Return a shape (`rect x="0" width="9"`) in the colour of a class, then its hatch, if any."""
     fill = find_fill(key)
     return f'<{shape} fill="{fill.colour}"/>' + (f'<{shape} fill="url(#{prefix}-{key})"/>' if fill.hatch else "")
 
@@ -205,7 +205,7 @@ def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
 def draw_plot(  # noqa: PLR0913 - what, where, how
     shares: FloatArray, scale: HorizontalScale, top: float, height: float, look: str, *, span: float = 1.0, filled: bool
 ) -> str:
-    """Draw shares in equal buckets as an area or line. It covers the fraction `span` of the width. NaN leaves a gap."""
+    """Draw shares in equal buckets on the fraction `span` of the width. NaN leaves a gap."""
     count, heights = max(len(shares), 1), np.clip(shares, 0.0, 1.0) * height
     bucket, ground = (1.0, height) if scale.width is None else (span * scale.width / count, top + height)
     write = _write_area if filled else _write_line
@@ -218,7 +218,7 @@ def draw_plot(  # noqa: PLR0913 - what, where, how
 
 
 def stack_classes(band: Sequence[ClassStretch], seconds: float) -> dict[str, FloatArray]:
-    """Return each stacked class's upper edge in each bucket, starting with the topmost."""
+    """Return the upper edge of each class per bucket, starting with the topmost."""
     edges = np.arange(math.ceil(band[-1].end / seconds - 1e-6) + 1) * seconds if band else np.zeros(1)
     keys, top, stacked = [*CLASSES], np.zeros(len(edges) - 1), {}
     for key in sorted({each.key for each in band}, key=lambda key: keys.index(key) if key in keys else len(keys)):

@@ -57,4 +57,4 @@ SHARED = COLOURS | {
     "bad_ground": "#fdece3",
     "warning_text": "#7a5200",
 }
-"""Colours available to templates. `accent` is for links and gains; `_dark` names are for dark backgrounds."""
+"""Colours available to templates. `accent` is for links and gains."""

@@ -7,7 +7,7 @@ from gpureport.report.charts import elements as svg
 from gpureport.report.model.pictures import SignalHistory, SignalPanel, SpentBar, TimeSegment, TimeSpent, UseOverTime
 
 _THICK, _WHISKER, _CAP = 22.0, 28.0, 3.0
-"""Height of a bar, y position of its interval line, and half the height of that line's end caps."""
+"""Height of a bar, y of its interval line, and half the height of end caps."""
 _CURVE, _BAND_TOP, _BAND = 32.0, 34.0, 10.0
 _PANEL, _PAPER_PANEL, _HEAD, _FOOT = 96.0, 66.0, 14.0, 3.0
 _SMALL, _AFTER_END, _AT_START, _LEFT = 10.0, 44.0, 0.05, 0.3

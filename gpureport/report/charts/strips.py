@@ -25,7 +25,7 @@ _ROW, _SIDE, _MEAN, _RUNS = 46.0, 20.0, 27.0, 38.0
 _LEVELS = (0.0, 4.0, 8.0)  # vertical offset of overlapping runs
 _RADIUS, _RUN_RADIUS = 4.5, 2.8
 _NARROWEST, _MARGIN = 0.05, 0.06
-"""Minimum span of an axis relative to its largest value (for shares, to 1), and margin relative to the span."""
+"""Least span of an axis relative to its largest value (for shares, to 1), and margin."""
 
 
 def draw_timeline(run: Timeline, prefix: str, width: float = WIDTH) -> str:
@@ -124,7 +124,7 @@ def draw_interval_chart(chart: IntervalChart, width: float = PANEL) -> str:
 
 
 def _find_ends(chart: IntervalChart) -> tuple[float, float]:
-    """Return the ends of the axis. Bars start at zero; dots only if it is near."""
+    """Return the ends of an axis. Dots start at zero only if it is near."""
     ends = [end for row in chart.rows if row.value is not None for end in (row.value, *(row.interval or ()))]
     ends += [run.value for row in chart.rows for run in row.runs]
     low, high = min(ends), max([*ends, chart.end or 0.0])
@@ -180,17 +180,15 @@ def _draw_box(x: float, y: float, width: float, height: float, colour: str) -> s
 def draw_report(
     report: Report, widths: tuple[float | None, float | None, float | None] = (None,) * 3, *, full: bool = True
 ) -> dict[str, Any]:
-    """Return figures by the names that templates use. A figure in rows is a list of its rows and its axis."""
+    """Return figures by the names that templates use. Figures in rows end with their axis."""
     row, page, box = widths
-    rows = [each for each in report.rows if each.history]
+    histories = [(each.id, each.history) for each in report.rows if each.history]
     return {
         **draw_spent(report.spent, row),
         "use": draw_use_rows(report.use, "use", row) if report.use else (),
         "worst": draw_signal_panels(report.worst, page) if report.worst else (),
         "panels": tuple(map(draw_interval_chart, report.comparison.charts if report.comparison and full else ())),
-        "histories": {
-            each.id: draw_signal_panels(each.history, box) for each in (rows if full else rows[:1]) if each.history
-        },
+        "histories": {name: draw_signal_panels(each, box) for name, each in histories[: None if full else 1]},
     }
 
 

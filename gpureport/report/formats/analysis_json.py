@@ -53,7 +53,7 @@ def render(analyses: Sequence[Analysis], steps: Sequence[Step] = ()) -> str:
 
 
 def dump(content: Content, made: Made | None = None) -> str:
-    """Return a document as JSON. A result becomes an object with its fields and the keys from `made`."""
+    """Return JSON. A result becomes an object with its fields and the keys from `made`."""
     more = {**_MADE, **(made or {})}
 
     def encode(value: Any) -> Content:
@@ -217,7 +217,6 @@ def _finding(finding: Finding, analysis: Analysis) -> Content:
 
 
 def _cost(cost: Cost) -> Content:
-    """Return the cost of a run. `price` is None if the GPUs have different prices."""
     amounts = {gpu.amount for gpu in cost.gpus}
     return list_fields(cost, "counted carbon_intensity") | {
         "currency": cost.currency or None,

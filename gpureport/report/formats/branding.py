@@ -9,7 +9,7 @@ from gpureport.errors import SettingsError
 from gpureport.report.charts import palette
 from gpureport.settings import Section, Settings
 
-_LARGEST = 8 * 2**20  # maximum bytes of a logo or font, because reports embed it
+_LARGEST = 8 * 2**20  # bytes; reports embed logo and font
 _LOGOS = {".svg": "svg+xml", ".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
 _FONTS = (".ttf", ".otf", ".ttc")
 _ACCENT = re.compile(r"#[0-9a-fA-F]{6}")

@@ -18,10 +18,10 @@ from gpureport.comparison.run import SampledRun
 from gpureport.comparison.steps import TrainingSource, mean_training_rate
 from gpureport.comparison.study import BestGroup, Study, build_study, select_focus
 from gpureport.comparison.verdict import Delta
-from gpureport.report.formats import analysis_json
-from gpureport.report.formats.analysis_json import Content, Made, list_fields, take
+from gpureport.report.formats.analysis_json import Content, Made, across_runs, advice, dump, list_fields, take
 from gpureport.report.sections.head.recording_doubts import describe_doubts
 from gpureport.report.wording.reasons import describe_check, describe_reason, describe_unknown_change
+from gpureport.report.wording.words import group_holders
 
 SCHEMA = "gpureport.comparison/1"
 _RUN = (
@@ -39,7 +39,7 @@ def render(comparison: Comparison, by: Sequence[Factor] = ()) -> str:
     focus = select_focus(comparison, study)
     remaining = measure_remaining_loss(focus.label, focus.analyses)
     quality = [change for link in found for change in (*link.quality, *link.quality_since_first)]
-    return analysis_json.dump(
+    return dump(
         {
             "schema": SCHEMA,
             "primary": comparison.primary,
@@ -91,9 +91,9 @@ def render(comparison: Comparison, by: Sequence[Factor] = ()) -> str:
             "remaining": remaining,
             "gains": build_gains(comparison, found),
             "potential": estimate_potential(remaining, focus.analyses),
-            "across_runs": analysis_json.across_runs(comparison.steps),
+            "across_runs": across_runs(comparison.steps),
             "warnings": [*describe_doubts(comparison)],
-            "advice": analysis_json.advice([analysis for step in comparison.steps for analysis in step.analyses]),
+            "advice": advice([analysis for step in comparison.steps for analysis in step.analyses]),
         },
         _MADE,
     )
@@ -121,10 +121,8 @@ def _run(run: SampledRun, source: TrainingSource | None) -> Content:
 
 def _sample_means(analysis: Analysis) -> dict[str, float]:
     gpus = {gpu.id for gpu in analysis.run.gpus}
-    found: dict[str, list[float]] = {}
-    for device in analysis.statistics:
-        for summary in device.metrics if device.device in gpus else ():
-            found.setdefault(summary.metric, []).append(summary.sample_mean)
+    held = (each.metrics for each in analysis.statistics if each.device in gpus)
+    found = group_holders((one.metric, one.sample_mean) for metrics in held for one in metrics)
     return {metric: fsum(values) / len(values) for metric, values in found.items()}
 
 

@@ -73,7 +73,7 @@ def render(
     back: str = "",
     earlier: Sequence[Block] = (),
 ) -> str:
-    """Return the report as a page. A nightly page links `back` to its site and shows `earlier` blocks."""
+    """Return a page. A nightly page links `back` to its site and shows `earlier` blocks."""
     pages, terms, cards = template_environment(brand), report.method.definitions, [card.id for card in report.findings]
     pages.filters |= {
         "term": term_filter(terms),
@@ -82,10 +82,9 @@ def render(
     }
     style = pages.get_template(STYLE).render()
     samples = embed_series(report.timeline, detail=detail)
-    marks: dict[str, tuple[int, int]] = {}
-    for place, timeline in enumerate(report.timeline):
-        for position, drawn in enumerate(timeline.strips):
-            marks |= {each.card: (place, position) for each in drawn.marks if each.card not in marks}
+    drawn = [(at, place, strip) for at, run in enumerate(report.timeline) for place, strip in enumerate(run.strips)]
+    # the first strip with each card
+    marks = {mark.card: (at, place) for at, place, strip in reversed(drawn) for mark in strip.marks}
     sections: dict[str, list[Block]] = {}
     name, loader = "", pages.loader
     for block in select_blocks(list_reference(report), Form.PAGE):
@@ -94,7 +93,7 @@ def render(
     # scripts contain braces, so they are not rendered as templates
     script = "\n".join(loader.get_source(pages, name)[0] for name in _SCRIPTS) if loader and samples else ""
     anchors = {card: f"run{run}-mark-{card}-{strip}" for card, (run, strip) in marks.items()}
-    # choose the GPU in the picture, else the first marked one, else the first of the last run
+    # the GPU in the picture, or else the first marked one
     named = report.worst.gpu if report.worst else None
     shown = [(0, at) for at, strip in enumerate(report.timeline[0].strips) if strip.label == named]
     shown += [marks[card] for card in cards if card in marks]
@@ -149,7 +148,7 @@ def _meaning_filter(definitions: Sequence[Fact]) -> Callable[[Context, str], str
 
 
 def term_filter(definitions: Sequence[Fact]) -> Callable[[Context, str], Markup]:
-    """Return a filter that escapes text and adds a tooltip to the first term in it, preferring longer terms."""
+    """Return a filter that escapes text and adds a tooltip to the first, longest term in it."""
     texts = _meaning_filter(definitions)
     names = sorted((fact.name for fact in definitions), key=len, reverse=True)
     words = (("(?:GPU )?" if name.startswith("GPU ") else "") + re.escape(name.removeprefix("GPU ")) for name in names)

@@ -10,8 +10,7 @@ from gpureport.report.model.head import FirstScreen
 from gpureport.report.model.pictures import TimeSpent
 from gpureport.report.model.report_content import Report
 from gpureport.report.model.shapes import Table
-from gpureport.report.wording import display
-from gpureport.report.wording.display import join
+from gpureport.report.wording.display import headline, join, shorten
 
 LIMIT = 20_000  # maximum size in bytes: servers reject longer summaries
 _MOST_ROWS = 24
@@ -74,7 +73,7 @@ def _body(block: Block) -> Iterator[str]:
 
 
 def _head(head: FirstScreen) -> Iterator[str]:
-    first, further = display.headline(head.verdict.sentence)
+    first, further = headline(head.verdict.sentence)
     yield f"# {_say(first)}"
     for text in filter(None, (head.quiet_line, join(further, *head.verdict.details, by=" "))):
         yield from ("", _begin(text, 4))
@@ -118,7 +117,7 @@ def _rows(columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Iterator[s
 
 
 def _say(text: str, longest: int = _LONGEST_TEXT) -> str:
-    return text if text.startswith("`") else escape(display.shorten(text, longest))
+    return text if text.startswith("`") else escape(shorten(text, longest))
 
 
 def _begin(text: str, times: int = 1) -> str:
@@ -126,5 +125,5 @@ def _begin(text: str, times: int = 1) -> str:
 
 
 def _code(text: str) -> str:
-    plain = display.shorten(text, _LONGEST_TEXT).replace("`", "'")
+    plain = shorten(text, _LONGEST_TEXT).replace("`", "'")
     return f"`{plain}`"

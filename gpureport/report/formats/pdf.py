@@ -33,7 +33,7 @@ from gpureport.report.model.blocks import Block, Form, select_blocks
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording import display
 
-# scale of figures on paper, so that their text is as large as the text around them
+# makes text in figures as large as the text around them
 SCALE = 0.68
 _ROW, _PAGE, _BOX = 238.0 / SCALE, 510.0 / SCALE, 492.0 / SCALE
 _STRIPS_WIDTH, _STRIPS_PER_PAGE = 680.0, 64
@@ -79,7 +79,6 @@ def render(report: Report, brand: Brand = PLAIN, *, full: bool = False) -> bytes
 def set_document(  # noqa: PLR0913 - the parts of a document
     name: str, content: object, rest: Mapping[str, Any], figures: Mapping[str, Any], *, brand: Brand, ended: int = 0
 ) -> bytes:
-    """Return a PDF file. Its template reads `report` and the figures in SVG files."""
     date, source, own_fonts = _choose_date(ended), find_shipped_folder("templates"), [brand.font] if brand.font else []
     paths = [*find_shipped_fonts(), *own_fonts]
     logo = f"logo{brand.logo.suffix.lower()}" if brand.logo else ""
@@ -88,7 +87,7 @@ def set_document(  # noqa: PLR0913 - the parts of a document
             folder = Path(made)
             (folder / "fonts").mkdir()
             inputs = [(path, path.name) for path in source.glob("*.typ")] + ([(brand.logo, logo)] if brand.logo else [])
-            # a separate folder keeps other matplotlib fonts from replacing missing glyphs
+            # elsewhere, other fonts would replace missing glyphs
             inputs += [(path, f"fonts/{place}{path.suffix}") for place, path in enumerate(paths)]
             for path, copy in inputs:
                 shutil.copyfile(path, folder / copy)
@@ -207,7 +206,6 @@ def _open_font(path: Path) -> FT2Font:
 
 
 def render_picture(report: Report) -> bytes:
-    """Return the figures of a report in one PNG file, for programs without SVG support."""
     paths = find_shipped_fonts()
     svg = replace_missing_characters(picture_svg.render(report), paths)
     held = typst.Fonts(include_system_fonts=False, include_embedded_fonts=False, font_paths=[paths[0].parent])

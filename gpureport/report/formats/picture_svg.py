@@ -12,24 +12,22 @@ from gpureport.report.charts.strips import WIDTH, draw_interval_chart, draw_time
 from gpureport.report.model.head import Change
 from gpureport.report.model.pictures import Timeline, TimeSpent
 from gpureport.report.model.report_content import Report
-from gpureport.report.wording import display
-from gpureport.report.wording.display import join
+from gpureport.report.wording.display import join, lower_first, shorten
 
 _MARGIN, _LINE, _SMALL, _DOT = 12.0, 14.0, 10.0, " · "
 _HEADLINE, _LINE_LETTERS, _NAME, _LISTED = 110, 140, 90, 12
 _ROOM = WIDTH - 2 * _MARGIN
-Part = tuple[str, Sequence[str], Sequence[str], Sequence[str]]
 
 
 def render(report: Report) -> str:
-    """Return the figures in light colours. Slides have no style sheet, so colours are attributes."""
+    # slides have no style sheet, so colours are attributes
     top, body = 0.0, []
     for heading, lines, names, figures in _list_parts(report):
         body.append(text(_MARGIN, top + 17, heading, size=12, bold=True))
         body += [text(_MARGIN, top + 33 + _LINE * at, words, "muted", size=_SMALL) for at, words in enumerate(lines)]
         top += 30 + _LINE * len(lines)
         for words, figure in zip_longest(names, figures, fillvalue=""):
-            body.append(text(_MARGIN, top + 12, display.shorten(words, _LINE_LETTERS), size=10.5) if words else "")
+            body.append(text(_MARGIN, top + 12, shorten(words, _LINE_LETTERS), size=10.5) if words else "")
             top += 17 if words else 0
             body.append(figure.replace("<svg", f'<svg x="{_MARGIN:g}" y="{top:g}"', 1))
             top += float(figure.partition(' height="')[2].partition('"')[0]) + 4
@@ -43,7 +41,7 @@ def render(report: Report) -> str:
     ).replace('"currentColor"', f'"{DARK_TEXT}"')
 
 
-def _list_parts(report: Report) -> Iterator[Part]:
+def _list_parts(report: Report) -> Iterator[tuple[str, Sequence[str], Sequence[str], Sequence[str]]]:
     spent, use, worst, compared = report.spent, report.use, report.worst, report.comparison
     if spent:
         names = [
@@ -51,7 +49,7 @@ def _list_parts(report: Report) -> Iterator[Part]:
             for bar in spent.bars
         ]
         figures = (_draw_legend(spent), *draw_spent_bars(spent, "spent", _ROOM))
-        yield display.shorten(report.verdict.sentence, _HEADLINE), [spent.caption], ["", *names], figures
+        yield shorten(report.verdict.sentence, _HEADLINE), [spent.caption], ["", *names], figures
     if use:
         names = [join(row.label, row.small, row.total, row.text, by=_DOT) for row in use.rows]
         yield "GPU use over time", [use.caption], names, draw_use_rows(use, "use", _ROOM)
@@ -62,12 +60,12 @@ def _list_parts(report: Report) -> Iterator[Part]:
         lines = textwrap.wrap(compared.legend, _LINE_LETTERS) if compared and chart is compared.charts[-1] else []
         yield chart.title, lines, [], [draw_interval_chart(chart, _ROOM)]
     for at, run in enumerate(report.timeline):
-        name = display.shorten(run.label, _NAME)
+        name = shorten(run.label, _NAME)
         if run.strips:
             heading = f"{name}: mean GPU utilisation over time, height: 0 to 100%, hatched: not recorded"
             yield heading, _list_marks(report, at, run), [], [draw_timeline(run, f"run{at}", _ROOM)]
         else:
-            yield f"{name}: {display.lower_first(run.absent)}", [], [], []
+            yield f"{name}: {lower_first(run.absent)}", [], [], []
 
 
 def _draw_legend(spent: TimeSpent) -> str:
@@ -93,8 +91,8 @@ def _draw_legend(spent: TimeSpent) -> str:
 def _list_marks(report: Report, place: int, run: Timeline) -> list[str]:
     marked = {mark.card for strip in run.strips for mark in strip.marks}
     cards = [card for card in report.findings if card.run_index == place and card.id in marked]
-    shown = [f"{card.id} {display.shorten(card.title, _NAME)} ({card.severity})" for card in cards]
-    shown += [f"{event.id} {display.shorten(event.name, _NAME)}" for event in run.events if event.at is not None]
+    shown = [f"{card.id} {shorten(card.title, _NAME)} ({card.severity})" for card in cards]
+    shown += [f"{event.id} {shorten(event.name, _NAME)}" for event in run.events if event.at is not None]
     more = [f"and {len(shown) - _LISTED} more"] if len(shown) > _LISTED else []
     return textwrap.wrap(" · ".join([*shown[:_LISTED], *more]), _LINE_LETTERS, break_on_hyphens=False)
 

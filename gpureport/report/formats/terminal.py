@@ -13,11 +13,10 @@ from gpureport.report.model.head import Action, Change, FirstScreen, Tile, Verdi
 from gpureport.report.model.pictures import TimeSegment, TimeSpent
 from gpureport.report.model.report_content import Report
 from gpureport.report.model.shapes import Fact, Table
-from gpureport.report.wording import display
-from gpureport.report.wording.display import join
+from gpureport.report.wording.display import GAP, NOT_RECORDED, join, lower_first, pad_to_width, plural, terminal_width
 from gpureport.report.wording.terminal_lines import PIPE, Line, Page
 
-_HEIGHT, _COMMAND = 30, 4  # maximum number of lines on a screen, and of its command
+_HEIGHT, _COMMAND = 30, 4  # most lines on a screen, and of its command
 _MOST = {"gaps": 2, "rules": 3, "signals": 3, "uses": 2, "bars": 8, "tiles": 6, "details": 6, "actions": 3}
 _MOST |= {"rows": 4, "runs": 3}
 _LEAST = (
@@ -26,22 +25,22 @@ _LEAST = (
     *(("bars", 2), ("rows", 1), ("runs", 1), ("details", 1), ("uses", 0), ("signals", 0), ("tiles", 0)),
     *(("actions", 1), ("rows", 0), ("details", 0), ("bars", 0), ("actions", 0)),
 )
-"""Steps that shorten a screen until it fits. Each limits a part to a number of entries."""
+"""Steps that shorten a screen until it fits. Each limits the entries of a part."""
 _CLASSES = (
     *("computing", "short_pauses", "hollow", "low_use", "throttled", "waiting_for_input"),
     *("idle", "unused", "held", "startup", "tail", "gpu_lost", "no_samples"),
 )
-BLOCKS = dict(zip(_CLASSES, "█▌▚▖▓▒░oH·-x?", strict=True))  # character for each class of GPU time
+BLOCKS = dict(zip(_CLASSES, "█▌▚▖▓▒░oH·-x?", strict=True))
 _LETTERS = dict(zip(_CLASSES, "#=hltw.oHs-x?", strict=True))
 _HEIGHTS, _DIGITS = " ▁▂▃▄▅▆▇█", " 123456789"
 _GUTTER = 2
-_NAME, _WORDS = 24, 22  # maximum width of a name, and minimum width of its text
+_NAME, _WORDS = 24, 22  # most columns of a name, and fewest of its text
 _SHORTEST_BAR, _SHORTEST_SERIES = 10, 16
-"""Minimum length in characters of the longest bar and of a series beside its note."""
+"""Least length of the longest bar, and of a series beside its note."""
 _EVENTS = "events"
 _ONLY_THERE = {"-q", "--quiet", "-v", "--verbose", "--debug"}
 _ONLY_THERE_WITH_VALUE = {"--format", "--detail"}
-"""Options with a value that are not copied into the suggested `gpureport report` command."""
+"""Options that are not copied into the suggested command."""
 _BLANK = 0.005  # relative height below which nothing is drawn
 
 
@@ -91,7 +90,7 @@ def write_blocks(blocks: Iterable[Block], page: Page, closing: Sequence[Line] = 
 
 
 def _screen(blocks: Sequence[Block], page: Page, limits: Mapping[str, int]) -> list[Line]:
-    """Return the lines of blocks. `limits` is the maximum number of entries per part (`gaps`: blank lines)."""
+    """Return lines with at most `limits` entries per part (`gaps`: blank lines)."""
     allowed = ((block, limits.get(block.part, 1)) for block in blocks)
     lines = [line for block, most in allowed if most or block.head for line in set_block(block, page, most)]
     blank = [place for place, line in enumerate(lines) if not line.text]
@@ -102,7 +101,7 @@ def _screen(blocks: Sequence[Block], page: Page, limits: Mapping[str, int]) -> l
 
 
 def set_block(block: Block, page: Page, most: int | None = None) -> Iterator[Line]:
-    """Yield a blank line, the heading and the body of a block. `most` limits its entries (None: all)."""
+    """Yield a heading and a body with at most `most` entries (None: all)."""
     body = list(_body(block, page, most))
     if block.title:
         yield Line()
@@ -112,7 +111,7 @@ def set_block(block: Block, page: Page, most: int | None = None) -> Iterator[Lin
             rows = len(block.table.rows) if block.table else 0
             cut = f"first {most} of {rows}" if rows > most else ""
             label = join(join(label, *dict.fromkeys(each.ends for each in block.series[:most]), by=", "), cut)
-        yield from page.wrap(join(title, label, by=display.GAP * 2), style=block.style or "heading")
+        yield from page.wrap(join(title, label, by=GAP * 2), style=block.style or "heading")
     yield from body
 
 
@@ -134,20 +133,20 @@ def _head(head: FirstScreen, page: Page, most: int | None) -> Iterator[Line]:
     yield from page.wrap(head.verdict.sentence, style="heading")
     yield Line()
     facts = head.quiet_line.split(" · ")
-    joined = (each.replace(" ", display.GAP) if len(each) < page.width - _GUTTER else each for each in facts)
-    yield from page.wrap(f"{display.GAP}· ".join(joined), style="soft")
+    joined = (each.replace(" ", GAP) if len(each) < page.width - _GUTTER else each for each in facts)
+    yield from page.wrap(f"{GAP}· ".join(joined), style="soft")
     yield from _lead(head.verdict, page, most)
 
 
 def _lead(verdict: Verdict, page: Page, most: int | None) -> list[Line]:
-    """Return as many sentences as fit. Doubts come first, with the number of doubts that do not fit."""
+    """Return the sentences that fit. Doubts come first, with the number of those that do not."""
     details, doubts = verdict.details, verdict.doubts
     if most is None:
         return list(page.wrap(" ".join(details)))
     lines: list[Line] = []
     for count in range(len(details), 0, -1):
         hidden = max(doubts - count, 0) + verdict.further_doubts
-        counted = f"{display.plural(hidden, 'more doubt')}: see --detail full." if hidden else ""
+        counted = f"{plural(hidden, 'more doubt')}: see --detail full." if hidden else ""
         lines = list(page.wrap(join(*details[: min(count, doubts)], counted, *details[doubts:count], by=" ")))
         if len(lines) <= (max(most, _MOST["details"]) if count <= doubts else most) or (count == 1 and doubts):
             return lines
@@ -163,12 +162,12 @@ def _shorten_change(change: Change | None) -> tuple[str, str, str]:
 
 
 def _measure(rows: Iterable[Sequence[str]]) -> list[int]:
-    return [max(map(display.terminal_width, column)) for column in zip(*rows, strict=True)]
+    return [max(map(terminal_width, column)) for column in zip(*rows, strict=True)]
 
 
 def _set_columns(texts: Sequence[str], widths: Sequence[int], rights: Sequence[bool]) -> str:
     columns = zip(texts, widths, rights, strict=True)
-    padded = (display.pad_to_width(text, width, right=right) for text, width, right in columns if width)
+    padded = (pad_to_width(text, width, right=right) for text, width, right in columns if width)
     return "".join(f"{'':{_GUTTER}}{text}" for text in padded)
 
 
@@ -189,13 +188,13 @@ def _shorten_alike(names: Sequence[str]) -> list[str]:
 
 
 def _bars(spent: TimeSpent, page: Page, most: int | None) -> Iterator[Line]:
-    """Yield a line per bar, then the legend. Of too many bars, keep the first, last and worst."""
+    """Yield a line per bar, then the legend. Keep at least the first, last and worst bars."""
     bars, are_steps = spent.bars, any(bar.change for bar in spent.bars)
     ends = {0, len(bars) - 1}
     wanted = sorted(range(len(bars)), key=lambda place: (place not in ends, not bars[place].is_bad, place))
     shown = [bars[place] for place in sorted(wanted[:most])]
     names = _shorten_alike([bar.label for bar in shown])
-    label = min(max(map(display.terminal_width, names)), _NAME)
+    label = min(max(map(terminal_width, names)), _NAME)
     signs = _LETTERS if page.ascii else BLOCKS
     texts = []
     for bar in shown:
@@ -221,7 +220,7 @@ def _bars(spent: TimeSpent, page: Page, most: int | None) -> Iterator[Line]:
     labels = {entry.key: entry.label for entry in spent.legend}
     labels |= {part.key: part.label for bar in shown for part in bar.segments if part.key not in labels}
     named = [f"{signs.get(key, '+')} {name}" for key, name in labels.items() if signs.get(key, "+") in drawn]
-    legend = "   ".join(each.replace(" ", display.GAP) for each in named)
+    legend = "   ".join(each.replace(" ", GAP) for each in named)
     yield from page.wrap(legend, _GUTTER + label + 1, style="soft")
     hidden = f"{len(bars) - len(shown)} more: --detail full." if len(shown) < len(bars) else ""
     yield from page.wrap(join(spent.rest, hidden, by=" "), _GUTTER, style="soft")
@@ -231,9 +230,9 @@ def _series(block: Block, page: Page, most: int | None) -> Iterator[Line]:
     shown = block.series[:most]
     names = _shorten_alike([each.name for each in shown])
     names = names if most else [join(name, each.ends, by=", ") for name, each in zip(names, shown, strict=True)]
-    label = min(max(map(display.terminal_width, [*names, *([_EVENTS] if block.events else [])])), _NAME)
+    label = min(max(map(terminal_width, [*names, *([_EVENTS] if block.events else [])])), _NAME)
     indent = _GUTTER + label + 1
-    notes = max(display.terminal_width(each.note) for each in shown)
+    notes = max(terminal_width(each.note) for each in shown)
     is_beside = page.width - indent - _GUTTER - notes >= _SHORTEST_SERIES
     length = page.width - indent - (_GUTTER + notes if is_beside and notes else 0)
     for name, each in zip(names, shown, strict=True):
@@ -253,7 +252,7 @@ def _series(block: Block, page: Page, most: int | None) -> Iterator[Line]:
         last = min(max(first + 1, round(end * length)), length)
         marks[first:last] = ("=" if page.ascii else "▔") * (last - first)
     line = f"{'':{indent}}{''.join(marks)}{'':{_GUTTER}}"
-    is_beside = display.terminal_width(line + block.marked) <= page.width
+    is_beside = terminal_width(line + block.marked) <= page.width
     yield Line(line + (block.marked if is_beside else ""))
     yield from page.wrap("" if is_beside else block.marked, min(indent, max(page.width - 40, _GUTTER)))
 
@@ -281,7 +280,7 @@ def _tiles(tiles: Sequence[Tile], page: Page, most: int | None) -> Iterator[Line
     for row, tile in zip(rows, tiles, strict=False):
         _, verdict, style = _shorten_change(tile.change)
         words = verdict or tile.context
-        while display.terminal_width(words) > max(room, 0):
+        while terminal_width(words) > max(room, 0):
             words = max((words.rpartition(mark)[0] for mark in (". ", "; ", ": ", ", ")), key=len)
         change = _set_columns(row[2:], widths[2:], (True,))
         start = _set_columns(row[:2], widths[:2], (False, False))
@@ -290,13 +289,13 @@ def _tiles(tiles: Sequence[Tile], page: Page, most: int | None) -> Iterator[Line
 
 def _actions(actions: Sequence[Action], page: Page, most: int | None) -> Iterator[Line]:
     shown, indent = actions[:most], _GUTTER + 3
-    widest = max(display.terminal_width(action.title) for action in shown)
-    is_beside = indent + widest + _GUTTER + max(display.terminal_width(action.gain) for action in shown) <= page.width
+    widest = max(terminal_width(action.title) for action in shown)
+    is_beside = indent + widest + _GUTTER + max(terminal_width(action.gain) for action in shown) <= page.width
     for place, action in enumerate(shown, 1):
-        gain = f" ({display.lower_first(action.gain)})" if action.gain else ""
+        gain = f" ({lower_first(action.gain)})" if action.gain else ""
         if is_beside:
             gain = f"{'':{_GUTTER}}{action.gain}"
-            text = f"{display.pad_to_width(action.title, widest)}{gain}".rstrip().replace(" ", display.GAP)
+            text = f"{pad_to_width(action.title, widest)}{gain}".rstrip().replace(" ", GAP)
         else:
             text = f"{action.title}{gain}"
         yield from page.wrap(text, indent, f"{'':{_GUTTER}}{place}")
@@ -307,7 +306,7 @@ def _actions(actions: Sequence[Action], page: Page, most: int | None) -> Iterato
 
 
 def _table(table: Table, page: Page, most: int | None = None) -> Iterator[Line]:
-    """Yield a table. Columns that do not fit follow below; a screen omits them. Narrow pages list rows."""
+    """Yield a table. Columns that do not fit follow below; a screen omits them."""
     titles = [title.replace(", ", " ").rsplit(" ", 1) for title in table.columns]
     heads = [[title[0] for title in titles], [title[1] if len(title) > 1 else "" for title in titles]]
     rows = []
@@ -327,7 +326,7 @@ def _table(table: Table, page: Page, most: int | None = None) -> Iterator[Line]:
             yield from _facts([Fact(name=name, text=text) for name, text in named if text], page, 2 * _GUTTER)
         places = []
     elif most and sum(widths[place] + _GUTTER for place in places) > room:
-        places = [place for place in places if any(row[place] != display.NOT_RECORDED for row in rows)] or places
+        places = [place for place in places if any(row[place] != NOT_RECORDED for row in rows)] or places
     while places:
         taken = np.cumsum([widths[place] + _GUTTER for place in places])
         shown = [0, *places[: max(int(np.sum(taken <= room)), 1)]]
@@ -342,11 +341,9 @@ def _table(table: Table, page: Page, most: int | None = None) -> Iterator[Line]:
 
 
 def _facts(facts: Sequence[Fact], page: Page, indent: int = _GUTTER) -> Iterator[Line]:
-    widest = max((display.terminal_width(fact.name) for fact in facts), default=0)
-    before = ""
-    for fact in facts:
+    widest = max((terminal_width(fact.name) for fact in facts), default=0)
+    for before, fact in zip(("", *(fact.name for fact in facts)), facts, strict=False):
         name = "" if fact.name == before else fact.name
-        before = fact.name
         if widest > min(page.width // 2, page.width - indent - _WORDS):
             yield from page.wrap(name, indent)
             yield from page.wrap(fact.text, 2 * indent)

@@ -46,7 +46,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDot:
-    """A figure of a run in the displayed unit. If the mean of the step excludes the run, `text` says why."""
+    """A figure of a run. If the mean of the step excludes the run, `text` says why."""
 
     run: str
     value: float
@@ -56,10 +56,7 @@ class RunDot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntervalRow:
-    """A figure's mean over the runs of a step with its 95% interval, in the displayed unit. None means "not recorded".
-
-    `each_run` gives the value of each run in words; it is empty for a single run.
-    """
+    """A figure's mean over the runs of a step and its 95% interval. `each_run` is empty for one run."""
 
     label: str
     value: float | None

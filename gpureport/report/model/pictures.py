@@ -113,7 +113,7 @@ class UseOverTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalLine:
-    """A line in a panel: its name, the mean per bucket (NaN without samples), and whether it is highlighted."""
+    """A line in a panel: its name, and the mean per bucket (NaN without samples)."""
 
     label: str
     mean: FloatArray
@@ -162,7 +162,7 @@ class SignalHistory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassShare:
-    """A class of GPU time in a bar: its share, its GPU time, and its causes in words."""
+    """A class of GPU time in a bar."""
 
     key: str
     label: str
@@ -175,10 +175,7 @@ class ClassShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeBar:
-    """Where the GPU time of a run or step (`whole` is true) or of one GPU went. The ratios add up to 1.
-
-    `no_job` is the time without a job, which is not part of the bar.
-    """
+    """The GPU time of a run or step (`whole`) or of one GPU, without `no_job`, the time without a job."""
 
     label: str
     whole: bool
@@ -190,7 +187,7 @@ class TimeBar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingMark:
-    """An interval of a finding on a strip. `whole` means that the finding covers nearly all of the run."""
+    """An interval of a finding on a strip. A `whole` one covers nearly all of the run."""
 
     card: str
     severity: str

@@ -16,8 +16,6 @@ SCHEMA = "gpureport.report/2"  # fields are added, never renamed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceLine:
-    """A measured value in words, the limit it was compared with, and the limit's source."""
-
     quantity: str
     observed: str
     limit: str = ""
@@ -167,7 +165,7 @@ class RunQuality:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotJudgedLine:
-    """Checks that lack the same data. `where` names the runs and devices, unless all are affected."""
+    """Checks that lack the same data. `where` is empty if all runs and devices do."""
 
     kinds: tuple[str, ...]
     where: str

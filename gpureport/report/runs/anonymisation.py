@@ -100,7 +100,7 @@ def names_machine(key: str, value: str) -> bool:
 
 
 def list_machines(value: str) -> Iterator[str]:
-    """Yield the hosts in `node[1-2]` or `tcp://a:29500, b.example.org`, without ports and schemes."""
+    """Yield the hosts in `node[1-2]` or `tcp://a:29500, b.example.org`."""
     for part in expand_node_list(value):
         host = _PORT.sub("", _SCHEME.sub("", part).partition("/")[0])
         if _NO_NAME.fullmatch(host) is None:
@@ -153,7 +153,7 @@ class _SharedNames:
                     self.texts.setdefault(name, _NAME)
 
     def hide_host(self, host: str) -> str:
-        """Return `host-1`, `host-2`, and so on. A name without a domain means the first such host."""
+        """Return `host-1` and so on. A name without a domain means the first such host."""
         name, short = host.lower(), shorten_node(host)
         if name not in self._numbers:
             namesakes = self._namesakes.setdefault(short, [])
@@ -164,7 +164,7 @@ class _SharedNames:
         return f"host-{self._numbers[name]}"
 
     def tell_apart(self, what: str, text: str, hidden: str) -> str:
-        """Return the hidden form of a text, numbered if another text of its kind has that form."""
+        """Return the hidden form of a text, numbered if another text has that form."""
         if text != hidden and (what, text) not in self._shown:
             numbered = chain([hidden], (f"{hidden} {number}" for number in count(2)))
             # each iterator continues where it last stopped

@@ -14,7 +14,7 @@ from gpureport.report.wording import display, terms
 from gpureport.report.wording.words import group_holders
 
 _MAX_SINGLE = 16
-NO_JOB = "no job"  # name of the time without a job, which is not part of a bar
+NO_JOB = "no job"
 
 
 def seconds_by_class(times: Iterable[GpuTime]) -> dict[str, float]:
@@ -44,31 +44,38 @@ def name_whole(runs: Iterable[ReportRun]) -> str:
     return "the jobs' time" if no_job_gpu_seconds(run.analysis for run in runs) else "the run"
 
 
-def lost_seconds_by_class(analyses: Iterable[Analysis]) -> dict[str, float]:
-    seconds = seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
+def sum_classes(analyses: Iterable[Analysis]) -> dict[str, float]:
+    return seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
+
+
+def lost_by_class(analyses: Iterable[Analysis]) -> dict[str, float]:
+    seconds = sum_classes(analyses)
     ranked = sorted(LOST_CLASSES, key=lambda each: -seconds.get(each, 0.0))
     return {name: seconds[name] for name in ranked if name in seconds}
 
 
+def lost_ratios(analyses: Sequence[Analysis]) -> dict[str, float]:
+    held = job_gpu_seconds(analyses)
+    return {name: seconds / held for name, seconds in lost_by_class(analyses).items()} if held else {}
+
+
 def unobserved_ratio(analyses: Sequence[Analysis]) -> float:
     held = job_gpu_seconds(analyses)
-    unseen = sum(seconds_by_class(analysis.gpu_time).get("no_samples", 0.0) for analysis in analyses)
-    return unseen / held if held else 0.0
+    return sum_classes(analyses).get("no_samples", 0.0) / held if held else 0.0
 
 
 def measure_own_seconds(time: GpuTime) -> float:
-    """Return the total for the shares of one GPU: its job time, or the observed part if most of it has no data."""
+    """Return the job time of one GPU, or the observed part if most has no data."""
     is_partly_seen = 0 < time.seen_seconds < (1 - gains.MOST_UNSEEN_RATIO) * time.job_seconds
     return time.seen_seconds if is_partly_seen else time.job_seconds
 
 
 def short_pauses_ratio(analyses: Sequence[Analysis]) -> float:
-    return results.measure_pauses_ratio(seconds_by_class(time for analysis in analyses for time in analysis.gpu_time))
+    return results.measure_pauses_ratio(sum_classes(analyses))
 
 
 def excessive_short_pauses(analyses: Iterable[Analysis]) -> float | None:
-    seconds = seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
-    return gains.measure_excessive_short_pauses(seconds)
+    return gains.measure_excessive_short_pauses(sum_classes(analyses))
 
 
 def format_held(held: float, runs: int) -> str:

@@ -15,18 +15,25 @@ from gpureport.analysis.series.statistics import memory_reserved
 from gpureport.columns import FloatArray
 from gpureport.findings import Severity
 from gpureport.recording import Device
-from gpureport.report.model import pictures
-from gpureport.report.model.pictures import ClassStretch, FindingMark, LogEventLine, MetricLimit
+from gpureport.report.model.pictures import (
+    ClassStretch,
+    FindingMark,
+    LogEventLine,
+    MetricLimit,
+    Timeline,
+    TimelineStrip,
+)
 from gpureport.report.model.report_content import FindingCard
 from gpureport.report.runs.report_run import ReportRun, clock_note, device_name, format_time
 from gpureport.report.wording import display
+from gpureport.report.wording.words import group_holders
 
 FEW_GPUS = 16  # number of GPUs up to which all are drawn
 _MOST_TROUBLED = 16
 _SEVERITIES = tuple(reversed(Severity))
 _BUCKETS, _FEW_BUCKETS = 120, 60
 _ROUNDING = 1e-6  # Seconds below which an interval is a rounding error.
-SHORTEST = 1e-3  # Maximum covered share of an empty bucket, and minimum axis length in seconds.
+SHORTEST = 1e-3  # Covered share of an empty bucket; axis in seconds.
 _NAMES = {
     "gpu_lost": "GPU lost",
     "driver_restart": "driver restarted",
@@ -38,15 +45,12 @@ _TEXT = 160
 _COLUMNS, _COARSE_COLUMNS = 600, 60
 _WHOLE_RUN = 0.95
 Samples = tuple[FloatArray, FloatArray, FloatArray]
-"""Starts and ends of samples in seconds since the start of the run, and their values in the base unit."""
+"""Starts and ends of samples in seconds since the start of the run, and their values."""
 Average = Callable[[FloatArray], FloatArray]  # maps bucket edges to means
 
 
 def group_by_node(gpus: Sequence[Device]) -> dict[str | None, list[Device]]:
-    nodes: dict[str | None, list[Device]] = {}
-    for gpu in gpus:
-        nodes.setdefault(gpu.node, []).append(gpu)
-    return nodes
+    return group_holders((gpu.node, gpu) for gpu in gpus)
 
 
 def choose_drawn_gpus(run: ReportRun) -> tuple[Device, ...]:
@@ -78,7 +82,7 @@ def _list_troubled(run: ReportRun) -> list[str]:
         is_noted = finding.severity is not Severity.INFO or finding.lost_gpu_seconds
         for device in finding.devices if is_noted and len(finding.devices) <= len(run.run.gpus) // 2 else ():
             graver[device] = min(graver.get(device, weight), weight)
-    known = {gpu.id for gpu in run.run.gpus} & graver.keys()
+    known = {gpu.id for gpu in run.run.gpus}
     return sorted((device for device in graver if device in known), key=lambda device: graver[device])[:_MOST_TROUBLED]
 
 
@@ -98,13 +102,13 @@ def find_limits(series: DeviceSeries) -> tuple[MetricLimit, ...]:
 
 
 def read_samples(run: ReportRun, series: DeviceSeries, metric: str, *, is_mean: bool = True) -> Samples:
-    """Return each sample's start, end and value. A mean covers the time before its timestamp."""
+    """Return samples. A mean covers the time before its timestamp."""
     zero = run.run.started + (series.shift if is_mean else 0)
     return (series.start - zero) / 1e6, (series.end - zero) / 1e6, series.values(metric)
 
 
 def accumulate(starts: FloatArray, ends: FloatArray, values: FloatArray) -> Average:
-    """Return a function that maps bucket edges to means. It splits samples at the edges to avoid aliasing."""
+    """Return a function of bucket edges. It splits samples at the edges to avoid aliasing."""
     known = ~np.isnan(values)
     bounds = np.maximum.accumulate(np.column_stack([starts[known], ends[known]]).ravel())
     seconds = bounds[1::2] - bounds[::2]
@@ -134,7 +138,7 @@ class ClassHistory:
         self.bucket_seconds = run.seconds / self._count
 
     def list_stretches(self, devices: Sequence[str]) -> tuple[ClassStretch, ...]:
-        """Return class intervals, averaged over GPUs. Their order within a bucket is unknown, so it alternates."""
+        """Return mean class intervals. Their order in a bucket is unknown, so it alternates."""
         self.prepare(devices)
         known = [seconds for device in devices if (seconds := self._traced[device]) is not None]
         if not known:
@@ -190,7 +194,7 @@ def list_events(run: ReportRun) -> Iterator[LogEventLine]:
 
 def build_timelines(
     runs: Sequence[ReportRun], cards: Sequence[FindingCard], histories: Mapping[int, ClassHistory]
-) -> Iterator[pictures.Timeline]:
+) -> Iterator[Timeline]:
     axis = max((run.seconds for run in runs), default=0.0)
     clocks = {(clock_note(run.run), display.duration(run.run.interval or 0.0)) for run in runs}
     for position, run in enumerate(runs):
@@ -207,7 +211,7 @@ def build_timelines(
         # the data quality section shows start times and what the runs share
         said = "" if len(runs) > 1 and len(clocks) == 1 else f"{sampling}; {started}{clock_note(run.run)}"
         mine = [card for card in cards if card.run_index == position]
-        yield pictures.Timeline(
+        yield Timeline(
             label=run.label,
             caption=display.join(said, describe_choice(run, drawn), by=" "),
             column="" if is_moment or not every else f"Each column is the mean over {display.duration(edges[1])}.",
@@ -224,7 +228,7 @@ def build_timelines(
 
 def _strips(
     run: ReportRun, drawn: Sequence[Device], edges: FloatArray, cards: Sequence[FindingCard], history: ClassHistory
-) -> Iterator[pictures.TimelineStrip]:
+) -> Iterator[TimelineStrip]:
     marked = list(_finding_marks(run, cards))
     history.prepare([gpu.id for gpu in drawn])
     for gpu in drawn:
@@ -233,7 +237,7 @@ def _strips(
         average = accumulate(starts, ends, use)
         mean = np.clip(average(edges), 0.0, 1.0)
         gaps = [*_gaps(cells, starts, ends, run.seconds), *edges[np.column_stack(find_runs(np.isnan(mean)))]]
-        yield pictures.TimelineStrip(
+        yield TimelineStrip(
             device=gpu.id,
             label=device_name(gpu),
             mean=mean,
@@ -247,7 +251,6 @@ def _strips(
 
 
 def _gaps(cells: DeviceSeries, starts: FloatArray, ends: FloatArray, seconds: float) -> Iterator[tuple[float, float]]:
-    # gaps before the first sample, in the log, and after the last sample
     if not len(cells):
         yield 0.0, seconds
         return

@@ -1,4 +1,4 @@
-"""Runs in a report, with labels, steps, device names and times, and the report's subtitle."""
+"""Runs in a report: labels, steps, device names and times, and the subtitle."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,13 +15,12 @@ from gpureport.comparison.run import UTILISATION
 from gpureport.findings import Finding, Interval
 from gpureport.recording import Device, Recording, Run
 from gpureport.report.wording import display
-from gpureport.report.wording.display import format_range
 from gpureport.report.wording.scales import choose_rate_unit, name_work
 from gpureport.report.wording.words import group_holders
 
 LABEL_LENGTH = 60  # Maximum length of a name from a log.
-_NAMED, _NAMED_NODES, _NODE = 6, 3, 40  # Maximum number of named devices and nodes, and of letters in a node's name.
-_MOST_HELD = 0.95  # Maximum share of a log in jobs for which their time is given.
+_NAMED, _NAMED_NODES, _NODE = 6, 3, 40  # Named devices and nodes; letters in a node's name.
+_MOST_HELD = 0.95  # From this share in jobs, only the whole log's length is given.
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -52,7 +51,7 @@ class ReportRun:
         return (microseconds - self.run.started) / 1e6
 
     def job_intervals(self, finding: Finding) -> tuple[Interval, ...]:
-        """Return a finding's intervals, without time when no job used its GPUs, if known."""
+        """Return a finding's intervals without the time when no job used its GPUs."""
         devices, no_job = finding.devices or [gpu.id for gpu in self.run.gpus], self.analysis.no_job
         if finding.cause == NO_JOB or not no_job.keys() >= set(devices):
             return finding.intervals
@@ -63,7 +62,7 @@ class ReportRun:
         return self._names.get(device) or display.clean(device)
 
     def devices(self, ids: Sequence[str]) -> str:
-        """Return devices in words: `GPUs 0 and 3`, `all 8 GPUs`, `12 of 64 GPUs`. No ids means all GPUs."""
+        """Return `GPUs 0 and 3`, `all 8 GPUs` or `12 of 64 GPUs`. No ids means all GPUs."""
         gpus = {gpu.id for gpu in self.run.gpus}
         unique = list(dict.fromkeys(ids)) or [gpu.id for gpu in self.run.gpus]
         if len(gpus) > 1 and gpus.issuperset(unique) and len(unique) == len(gpus):
@@ -100,12 +99,12 @@ def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Compar
     def key(analysis: Analysis) -> tuple[str, str, str | None]:
         return analysis.run.id, analysis.run.name, analysis.run.step
 
-    # a comparison may contain copies of analyses, so recordings are matched by run
+    # a comparison may contain copies of analyses
     recordings = group_holders((key(analysis), recording) for recording, analysis in runs)
     held = [(display.clean(step.label), analysis) for step in comparison.steps for analysis in step.analyses]
     steps = [step for step, _ in held]
     for step, analysis in held:
-        # if a step has several runs, the run name follows, or is the label if it begins or ends with the step
+        # a run's name may contain the step
         name = display.shorten_middle(display.clean(analysis.run.name), LABEL_LENGTH)
         whole = name if name.startswith(f"{step}/") or name.endswith(f"/{step}") else f"{step}, {name}"
         label = whole if steps.count(step) > 1 else step
@@ -114,7 +113,7 @@ def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Compar
 
 
 def format_time(run: Run, microseconds: int) -> str:
-    """Return a time on the run's clock or, if the log has no timestamps, the time since the first sample."""
+    """Return a time on the run's clock or, without timestamps, since the first sample."""
     if run.quality.synthetic_time:
         return display.elapsed((microseconds - run.started) / 1e6)
     at = _convert_to_local_time(run, microseconds)
@@ -146,7 +145,7 @@ def clock_note(run: Run) -> str:
 
 
 def format_gpu_models(devices: Iterable[Device], *, in_turn: bool = False) -> str:
-    """Return the number of GPUs per model: `8 x NVIDIA H100 80GB HBM3`, or `NVIDIA A40, 3 used in turn`."""
+    """Return `8 x NVIDIA H100 80GB HBM3` or `NVIDIA A40, 3 used in turn`."""
     models = [display.clean(device.model or "GPU of unknown model") for device in devices]
     names = [display.shorten_middle(model, LABEL_LENGTH) for model in models]
     if in_turn:
@@ -194,7 +193,7 @@ def _format_work(runs: Sequence[ReportRun]) -> str:
     units = {work.unit for work in works}
     if len(works) < len(runs) or len(units) != 1:
         return ""
-    amounts = format_range([work.amount for work in works], lambda amount: display.quantity(amount, ""))
+    amounts = display.format_range([work.amount for work in works], lambda amount: display.quantity(amount, ""))
     unit, per = name_work(units.pop()), " per run" if len(runs) > 1 else ""
     if not per and runs[0].seconds:
         factor, time = choose_rate_unit([rate := works[0].amount / runs[0].seconds], "")

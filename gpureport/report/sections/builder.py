@@ -18,6 +18,7 @@ from gpureport.comparison.training import NO_GOALS, TrainingGoals
 from gpureport.findings import Check, CheckOutcome, Outcome
 from gpureport.recording import Recording
 from gpureport.redaction import redact_text
+from gpureport.report.blocks import count_findings
 from gpureport.report.model.blocks import Block, Form, select_blocks
 from gpureport.report.model.head import Verdict
 from gpureport.report.model.report_content import ComparisonPart, FindingCard, Report
@@ -126,9 +127,8 @@ def _build_comparison_part(
     links, (charts, estimates) = pair_steps(comparison), summary.build_charts(comparison, study)
     title = "Changes between groups" if study else "Changes between steps"
     facts = [*groups.list_remaining(comparison, inputs, study, cards), *groups.list_across(comparison, study)]
-    blocks = [] if study else [pairs.list_gains(comparison, links)]
-    blocks.append(Block(anchor="links", title=title, facts=facts))
-    blocks += pairs.list_pairs(comparison, links)
+    gains = [] if study else [pairs.list_gains(comparison, links)]
+    blocks = [*gains, Block(anchor="links", title=title, facts=facts), *pairs.list_pairs(comparison, links)]
     return ComparisonPart(
         grouped=display.clean(describe_factors(study.by)) if study else "",
         charts=charts,
@@ -143,9 +143,7 @@ _LINE, _SLOWING = 60, {"thermal_throttle", "hw_throttle"}
 
 
 def build_fold_lines(report: Report) -> tuple[Fact, ...]:
-    runs, counts = report.timeline, Counter(row.severity for row in report.rows)
-    found = [display.plural(counts[word], word) for word in ("problem", "warning") if counts[word]]
-    found += [f"{counts['info']} info"] if counts["info"] else []
+    runs = report.timeline
     lengths = display.format_range((run.seconds for run in runs), display.duration)
     has_one_gpu = {len(run.table.rows) for run in report.gpus} == {1}
     strips, undrawn = sum(len(run.strips) for run in runs), sum(run.undrawn_gpus for run in runs)
@@ -167,7 +165,7 @@ def build_fold_lines(report: Report) -> tuple[Fact, ...]:
     words = {word: "met" if outcome is CheckOutcome.PASSED else word for outcome, word in OUTCOME_WORDS.items()}
     parts = ", ".join(f"{outcomes[word]} {shown}" for word, shown in words.items() if outcomes[word])
     lines = {
-        "Findings": (", ".join(found) or "none") + (f" in {len(runs)} runs" if report.several else ""),
+        "Findings": f"{count_findings(report.rows)}{f' in {len(runs)} runs' if report.several else ''}",
         "Timeline": f"every sample of {drawn}, with zoom" if strips else "a single moment: nothing to draw",
         "Every run" if report.several else "The GPU" if has_one_gpu else "Per GPU": (
             f"{len(runs)} runs, {lengths}" if report.several else apart
@@ -180,7 +178,7 @@ def build_fold_lines(report: Report) -> tuple[Fact, ...]:
 
 
 def add_decision(content: Report, trial: dict[str, Any], advice: tuple[str, list[str]] | None) -> Report:
-    """Put the decision of a trial first, and list what was advised before, what was tried, and what came of it."""
+    """Put the decision of a trial first, then what was advised, what was tried, and the outcome."""
     line, notes = advice or ("", [])
     suggested, advised, rows = shlex.split(line), set[tuple[str, str]](), list[list[str]]()
     end = suggested.index("--") if line else 0

@@ -27,15 +27,14 @@ from gpureport.report.model.report_content import (
     RunQuality,
 )
 from gpureport.report.model.shapes import Cell, Fact, Table, build_table
-from gpureport.report.runs import over_time
-from gpureport.report.runs.over_time import FEW_GPUS
+from gpureport.report.runs.over_time import FEW_GPUS, MOST_EVENTS, list_events
 from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, clock_note, format_gpu_models, format_period
 from gpureport.report.sections.head import recording_doubts
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.terms import OUTCOME_WORDS
+from gpureport.report.wording.display import clean, clean_sentence, duration, plural
 from gpureport.report.wording.words import group_holders
 
-_FEW, _NAMED_GROUPS = 4, 3  # maximum number of named places, and of named groups of GPUs
+_FEW, _NAMED_GROUPS = 4, 3  # most named places, and groups of GPUs
 _OUTCOMES = dict(zip(Outcome, ("found", "suspected", "clear", "not assessed"), strict=True))
 STATES = {Practice.DONE: "done", Practice.WORTH_TRYING: "worth trying", Practice.CANNOT_JUDGE: "not assessed"}
 _LOCATOR = 200
@@ -46,16 +45,16 @@ def _doubt_short_runs(runs: Sequence[ReportRun]) -> Iterator[ReportRun]:
     """Count what a run is too short to clear as not assessed, if another has it."""
     found = {finding.kind for run in runs for finding in run.analysis.findings}
     for run in runs:
-        own, length, kinds = run.analysis, observed_seconds([run.analysis]), set[str]()
-        if length < SHORTEST_SECONDS:
-            kinds = found - {each.kind for each in own.findings} - {each.kind for each in own.not_judged}
-        gaps = {kind: doubts.too_short(kind, length, SHORTEST_SECONDS) for kind in sorted(kinds)}
+        own, length = run.analysis, observed_seconds([run.analysis])
+        known = {each.kind for each in own.findings} | {each.kind for each in own.not_judged}
+        kinds = sorted(found - known) if length < SHORTEST_SECONDS else ()
+        gaps = {kind: doubts.too_short(kind, length, SHORTEST_SECONDS) for kind in kinds}
         answers = (
             replace(each, outcome=Outcome.CANNOT_JUDGE, missing=(gaps[each.kind],)) if each.kind in gaps else each
             for each in own.answers
         )
-        own = replace(own, answers=tuple(answers), not_judged=(*own.not_judged, *gaps.values()))
-        yield replace(run, analysis=own)
+        judged = replace(own, answers=tuple(answers), not_judged=(*own.not_judged, *gaps.values()))
+        yield replace(run, analysis=judged)
 
 
 def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgement:
@@ -69,7 +68,7 @@ def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgem
     named = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     where = "in some runs" if len(runs) > 1 else "on some GPUs"
     named += f" ({len(partly)} {'more' if missing else 'not assessed'} {where})" if partly else ""
-    sentence = f"{display.plural(checks, 'check')}: {named}."
+    sentence = f"{plural(checks, 'check')}: {named}."
     lacking = [entry for run in runs for entry in run.analysis.not_judged if RECORD in entry.recording]
     commands = recording_advice.list_raw_commands(name for entry in lacking for name in entry.metrics)
     command, *others = commands if lacking else ("",)
@@ -79,7 +78,7 @@ def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgem
         missing=len(missing),
         partly=len(partly),
         lines=tuple(_list_missing([*_doubt_short_runs(runs)])),
-        limits=tuple(dict.fromkeys(display.clean_sentence(limit) for run in runs for limit in run.analysis.limits)),
+        limits=tuple(dict.fromkeys(clean_sentence(limit) for run in runs for limit in run.analysis.limits)),
         advice=recording_advice.RECORDS_MISSING if lacking else "",
         command=command,
         other_commands=tuple(others),
@@ -104,10 +103,10 @@ def _list_missing(runs: Sequence[ReportRun]) -> Iterator[NotJudgedLine]:
             more = f"; for all of them, at least {phrases.duration(needed[-1])}" if needed[-1] > needed[0] else ""
             need = f"{doubts.name_length(needed[0])}{more}"
         yield NotJudgedLine(
-            kinds=tuple(terms.kind_title(display.clean(kind)) for kind, _ in held),
+            kinds=tuple(terms.kind_title(clean(kind)) for kind, _ in held),
             where="" if {*places} == {(run.label, "") for run in runs} else _join_places(places, runs),
             reason="; ".join(_list_reasons(entries)),
-            recording=display.clean(need),
+            recording=clean(need),
         )
 
 
@@ -129,14 +128,14 @@ def _list_reasons(entries: Sequence[NotJudged]) -> Iterator[str]:
         # name the unit once
         named = [(least.split()[0] if most.endswith("samples") else least, least, most) for least, most in ends]
         ranges = [most if least == most else f"{first} to {most}" for first, least, most in named]
-        text = terms.humanize(display.clean_sentence(reason.format(*ranges) if ranges else reason))
-        about = {terms.kind_title(display.clean(entry.kind)): entry.kind for entry in same}
+        text = terms.humanize(clean_sentence(reason.format(*ranges) if ranges else reason))
+        about = {terms.kind_title(clean(entry.kind)): entry.kind for entry in same}
         whose = ", ".join(about) if {*about.values()} < {entry.kind for entry in entries} else ""
         yield display.join(whose, display.lower_first(text) if names or whose else text, by=": ")
 
 
 def _join_places(places: Sequence[tuple[str, str]], runs: Sequence[ReportRun]) -> str:
-    named = [": ".join(filter(None, place)) for place in places if any(place)]
+    named = [display.join(*place, by=": ") for place in places if any(place)]
     count, more = len({label for label, _ in places}), len(named) - _FEW
     if len(runs) > 1 and count > _FEW:
         return f"{count} of {len(runs)} runs"
@@ -158,17 +157,17 @@ def build_answers(runs: Sequence[ReportRun], cards: Sequence[FindingCard]) -> It
 
 
 def _build_answer(answer: Answer, run: ReportRun, cards: Sequence[FindingCard], *, several: bool) -> AnswerLine:
-    kind = display.clean(answer.kind)
+    kind = clean(answer.kind)
     return AnswerLine(
         kind=kind,
         title=terms.kind_title(kind),
-        group=display.shorten(display.clean(answer.group), 60) if several else "",
+        group=display.shorten(clean(answer.group), 60) if several else "",
         outcome=answer.outcome.value,
         outcome_text=_OUTCOMES[answer.outcome],
         cards=tuple(card.id for card in cards if card.kind == kind and {*card.fingerprints} & {*answer.findings}),
-        reason=terms.humanize(display.clean_sentence(answer.reason_with(run.device))),
+        reason=terms.humanize(clean_sentence(answer.reason_with(run.device))),
         reason_code=answer.reason_code,
-        recording=display.clean(answer.recording),
+        recording=clean(answer.recording),
     )
 
 
@@ -187,9 +186,9 @@ def build_checklists(runs: Sequence[ReportRun]) -> Iterator[Checklist]:
                 item=entry.item,
                 title=ITEMS.get(entry.item, entry.item),
                 state=entry.state.value,
-                reason=terms.humanize(display.clean_sentence(entry.reason)),
+                reason=terms.humanize(clean_sentence(entry.reason)),
                 reason_code=entry.reason_code,
-                recording=display.clean(entry.recording),
+                recording=clean(entry.recording),
                 state_text=STATES[entry.state],
             )
             for entry in run.analysis.checklist
@@ -199,7 +198,7 @@ def build_checklists(runs: Sequence[ReportRun]) -> Iterator[Checklist]:
 
 def method(runs: Sequence[ReportRun], rules: Sequence[Rule], command: str) -> Method:
     gpus = [gpu for run in runs for gpu in run.run.gpus]
-    drivers = {display.shorten(display.clean(gpu.driver), LABEL_LENGTH) for gpu in gpus if gpu.driver}
+    drivers = {display.shorten(clean(gpu.driver), LABEL_LENGTH) for gpu in gpus if gpu.driver}
     versions = {
         "gpureport": __version__,
         "Content schema": SCHEMA,
@@ -209,15 +208,15 @@ def method(runs: Sequence[ReportRun], rules: Sequence[Rule], command: str) -> Me
     inputs, rows = ("Run", "Kind", "Input, with its sha256"), []
     for run in runs:
         for source in run.run.sources:
-            locator = display.shorten_middle(display.clean(source.locator), _LOCATOR)
-            read = Cell(text=locator, small=display.clean(source.sha256))
-            rows.append((run.label, display.clean(source.kind), read))
+            locator = display.shorten_middle(clean(source.locator), _LOCATOR)
+            read = Cell(text=locator, small=clean(source.sha256))
+            rows.append((run.label, clean(source.kind), read))
     return Method(
-        definitions=tuple(Fact(name=name, text=display.clean_sentence(text)) for name, text in terms.DEFINITIONS),
-        command=display.clean(command),
+        definitions=tuple(Fact(name=name, text=clean_sentence(text)) for name, text in terms.DEFINITIONS),
+        command=clean(command),
         versions=tuple(Fact(name=name, text=text) for name, text in versions.items()),
         inputs=build_table(inputs, rows, in_words=inputs),
-        kinds=tuple(Fact(name=name, text=display.clean_sentence(text)) for name, text in kinds),
+        kinds=tuple(Fact(name=name, text=clean_sentence(text)) for name, text in kinds),
     )
 
 
@@ -227,10 +226,10 @@ def build_policy_table(checks: Sequence[Check]) -> Table | None:
     rows: list[list[Cell | str]] = []
     for check in checks:
         is_grave = check.outcome in {CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE}
-        observed, reason = map(display.clean_sentence, (check.observed, check.reason))
-        rule = Cell(text=display.clean(check.limit), small=PurePath(display.clean(check.origin)).name)
-        outcome = Cell(text=OUTCOME_WORDS[check.outcome], flagged=is_grave)
-        rows.append([rule, outcome, Cell(text=observed, small=reason, value=check.value), display.clean(check.run)])
+        observed, reason = map(clean_sentence, (check.observed, check.reason))
+        rule = Cell(text=clean(check.limit), small=PurePath(clean(check.origin)).name)
+        outcome = Cell(text=terms.OUTCOME_WORDS[check.outcome], flagged=is_grave)
+        rows.append([rule, outcome, Cell(text=observed, small=reason, value=check.value), clean(check.run)])
     columns = ("Rule", "Outcome", "Observed", "Run")
     note = _NOTE if any(check.outcome is CheckOutcome.CANNOT_JUDGE for check in checks) else ""
     return build_table(columns, rows, note, in_words=columns)
@@ -247,20 +246,18 @@ def quality(runs: Sequence[ReportRun]) -> Iterator[RunQuality]:
     is_whole = all(each.accounted and not each.rejected for each in counted) and len({r.run.tracked for r in runs}) == 1
     for run in runs:
         lines = _describe_lines(counted if is_whole else [run.run.quality])
-        more = len(run.run.quality.log_events) - over_time.MOST_EVENTS
+        more = len(run.run.quality.log_events) - MOST_EVENTS
         yield RunQuality(
             label=run.label,
             facts=tuple(Fact(name=name, text=text) for name, text in _list_facts(run, lines) if text),
-            notes=tuple(map(display.clean_sentence, run.run.quality.notes)),
-            events=tuple(over_time.list_events(run)),
-            more_events=f"{display.plural(more, 'more event')}; the JSON of analyze lists all of them."
-            if more > 0
-            else "",
+            notes=tuple(map(clean_sentence, run.run.quality.notes)),
+            events=tuple(list_events(run)),
+            more_events=f"{plural(more, 'more event')}; the JSON of analyze lists all of them." if more > 0 else "",
         )
 
 
 def _list_facts(run: ReportRun, lines: str) -> Iterator[tuple[str, str]]:
-    data, info, length = run.run.quality, run.run, display.duration(run.seconds)
+    data, info, length = run.run.quality, run.run, duration(run.seconds)
     noun = "point" if info.tracked else "line"
     period = f"{length} in all" if data.synthetic_time else f"{format_period(info, info.started, info.ended)}, {length}"
     yield "GPUs", format_gpu_models(info.gpus) or "none recorded"
@@ -268,28 +265,28 @@ def _list_facts(run: ReportRun, lines: str) -> Iterator[tuple[str, str]]:
     yield "Recorded", period
     yield "Times", clock_note(info)
     for name, pairs in (("Params", info.params), ("Tags", info.tags)):
-        said = ", ".join(f"{display.clean(key)} = {display.clean(value)}" for key, value in pairs)
+        said = ", ".join(f"{clean(key)} = {clean(value)}" for key, value in pairs)
         yield name, display.shorten(said, _LONGEST)
     yield "Jobs", recording_doubts.job_list(info, run.analysis.jobs) if len(run.analysis.jobs) > 1 else ""
     single = f"One sample {'of each device' if len(info.devices) > 1 else 'in all'}."
-    yield "Sampling", single if info.interval is None else f"A sample every {display.duration(info.interval)}."
+    yield "Sampling", single if info.interval is None else f"A sample every {duration(info.interval)}."
     yield from _list_gap_facts(run)
     yield f"{noun.capitalize()}s", lines
     rejected = []
     for each in data.rejected:
         first = "" if each.first_line is None else f" (first: line {each.first_line})"
-        rejected.append(f"{display.plural(each.rows, noun)}: {display.clean(each.reason)}{first}")
+        rejected.append(f"{plural(each.rows, noun)}: {clean(each.reason)}{first}")
     yield "Rejected", display.join_first(rejected, _LISTED, "reason")
     yield "Absent values", display.join_first(list(_describe_absent(run, data.absent_cells)), _LISTED, "kind")
-    yield "Repeated stamps", f"{display.plural(data.duplicates, 'row')}, kept" if data.duplicates else ""
+    yield "Repeated stamps", f"{plural(data.duplicates, 'row')}, kept" if data.duplicates else ""
     restored = data.imputed_points
-    yield "Restored values", f"{display.plural(restored, 'value')} that the recorder omitted" if restored else ""
+    yield "Restored values", f"{plural(restored, 'value')} that the recorder omitted" if restored else ""
     steps = []
     for step in data.clock_steps:
-        back = display.duration(abs(step.step_seconds))
+        back = duration(abs(step.step_seconds))
         at = display.elapsed(run.since_start(step.at))
         done = "put in order" if step.cause == "log restarted" else "repaired"
-        steps.append(f"{run.device(step.device)} stepped back {back} at {at} ({display.clean(step.cause)}), {done}")
+        steps.append(f"{run.device(step.device)} stepped back {back} at {at} ({clean(step.cause)}), {done}")
     yield "Clock", display.join_first(steps, _LISTED, "step")
 
 
@@ -297,9 +294,9 @@ def _describe_absent(run: ReportRun, absent: Sequence[AbsentCells]) -> Iterator[
     every = run.samples * len(run.run.gpus)
     columns = group_holders(((entry.cells, entry.reason), entry.column) for entry in absent)
     for (cells, reason), held in columns.items():
-        named = [display.shorten_middle(terms.column_title(display.clean(each)), LABEL_LENGTH) for each in held]
-        count = "every value" if cells == every else display.plural(cells, "value")
-        yield f"{count} ({display.clean(reason)}) of {display.join_words(named)}"
+        named = [display.shorten_middle(terms.column_title(clean(each)), LABEL_LENGTH) for each in held]
+        count = "every value" if cells == every else plural(cells, "value")
+        yield f"{count} ({clean(reason)}) of {display.join_words(named)}"
 
 
 def _describe_lines(counted: Sequence[Quality]) -> str:
@@ -330,13 +327,12 @@ def _list_gap_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
     share = display.or_not_recorded(covered, display.percent)
     share += " of the time from the first to the last sample is covered" if covered is not None else ""
     if pauses:
-        # no sample covers this time, although it is too short to be a gap
-        count = display.plural(pauses.count, "pause")
-        longest = display.duration(pauses.longest_seconds)
-        share += f"; {display.duration(pauses.seconds)} is not: {count} of up to {longest}, too short to count as a gap"
+        count = plural(pauses.count, "pause")
+        longest = duration(pauses.longest_seconds)
+        share += f"; {duration(pauses.seconds)} is not: {count} of up to {longest}, too short to count as a gap"
     yield "Coverage", share
     if gaps and not run.run.quality.synthetic_time:
         gap = max(gaps, key=lambda gap: gap.end - gap.start)
-        length = display.duration((gap.end - gap.start) / 1e6)
+        length = duration((gap.end - gap.start) / 1e6)
         at = display.elapsed(run.since_start(gap.start))
         yield "Longest gap", f"{length}, {run.device(gap.device)} at {at}"

@@ -20,20 +20,18 @@ from gpureport.report.wording import display, terms
 _BUCKETS = 240
 _OTHERS = 7  # maximum number of other GPUs, drawn in grey
 _MARGIN, _SHORTEST_INTERVALS = 0.5, 20
-"""Margin of a crop relative to the shaded time, and minimum number of samples in a crop."""
+"""Margin of a crop relative to the shaded time, and fewest samples in it."""
 _CROPPED, _WHOLE = 0.5, 0.95
-"""Shares of the run above which a finding is shown without cropping, and above which it is not shaded."""
+"""Shares of the run above which a finding is not cropped, and not shaded."""
 _BUSY, _HEALTHY_PANELS = 95.0, 2
-"""Mean utilisation in per cent above which its panel is omitted, and number of panels for a healthy run."""
+"""Mean utilisation above which its panel is omitted, and panels of a healthy run."""
 _NEAR, _COLDEST, _LEAST_SEEN = 0.95, 20.0, 0.5
-"""Share of a limit at which it counts as reached, usual lower end of a temperature axis, and minimum
-share of the shaded time that needs samples for a mean.
-"""
+"""Reached share of a limit, usual low end of a temperature axis, and least sampled share for a mean."""
 _Spans = tuple[tuple[float, float], ...]
 
 
 class Signal(NamedTuple):
-    """A quantity, its metrics in order of preference, and its unit. `factor` converts from the base unit."""
+    """A quantity and its metrics, preferred first. `factor` converts from the base unit."""
 
     label: str
     metrics: tuple[str, ...]
@@ -96,7 +94,7 @@ def format_value(signal: Signal, value: float, *, bare: bool = False) -> str:
 
 
 class _View(NamedTuple):
-    """The content of a picture: GPUs (the highlighted one first), host, bucket edges, and shading."""
+    """The content of a picture. The highlighted GPU is first."""
 
     run: ReportRun
     gpus: list[Device]
@@ -112,7 +110,7 @@ class _View(NamedTuple):
 def build_history(
     run: ReportRun, findings: Sequence[Finding] = (), *, is_cropped: bool = False
 ) -> SignalHistory | None:
-    """Return the signals of a GPU with findings (by default the hottest), or None if there are none."""
+    """Return the signals of a GPU with findings, or of the hottest."""
     gpu, kind = _choose_gpu(run, findings), findings[0].kind if findings else ""
     if gpu is None or run.seconds <= 0:
         return None
@@ -231,7 +229,7 @@ def _build_panel(view: _View, signal: Signal, *, is_alert: bool) -> SignalPanel 
     mean, meanwhile = lines[0].mean, _measure_meanwhile(view, read[0][1], signal)
     outer = mean[~view.is_shaded() & ~np.isnan(mean)]
     usual = float(np.median(outer)) if len(outer) else None
-    # for the whole run, use the means in the table of GPUs, which cover only job time
+    # for the whole run, use the means of job time in the table of GPUs
     stated = [
         each.metric(name) for each in run.analysis.statistics if each.device == device.id for name in signal.metrics
     ]
@@ -280,7 +278,7 @@ def _find_inside(spans: _Spans, moments: FloatArray) -> BoolArray:
 
 
 def _measure_meanwhile(view: _View, samples: Samples, signal: Signal) -> float | None:
-    """Return the mean of the samples in the shaded intervals. Buckets would include their neighbours."""
+    """Return the mean of shaded samples. Buckets would include their neighbours."""
     start, end, values = samples
     # a sample at the edge of a gap is partly work
     edges = (start, end) if view.kind == "idle_gap" else ((start + end) / 2,)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from math import fsum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from gpureport.comparison.study import Study
 from gpureport.report.charts.elements import place_ticks, place_time_ticks
 from gpureport.report.model.head import Change
 from gpureport.report.model.pictures import ClassName, SpentBar, Tick, TimeSegment, TimeSpent, UseOverTime, UseRow
-from gpureport.report.runs.gpu_time import measure_own_seconds, seconds_by_cause, seconds_by_class
+from gpureport.report.runs.gpu_time import measure_own_seconds, seconds_by_cause, seconds_by_class, sum_classes
 from gpureport.report.runs.over_time import Average, ClassHistory, accumulate, read_samples
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.head.recording_doubts import describe_drivers
@@ -29,18 +29,17 @@ from gpureport.report.wording.differences import WHOLE_RUN_UTILISATION, build_ch
 from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.terms import PER_RUN, class_title, name_figure
 
+_Step = TypeVar("_Step")
 Causes = Mapping[str, Collection[str]]  # names of losses by class
 _USED = ("computing", "throttled", "hollow", "short_pauses", "low_use")
 _ORDER = (*_USED, "waiting_for_input", "startup", "idle", "tail", "unused", "held", "gpu_lost", "no_samples")
-# share of the axis below which a segment is invisible and has no legend or note
-_NEGLIGIBLE = 0.002
-_MOST_STEPS, _MOST_GPUS = 12, 8  # Maximum number of steps, and of GPUs with separate bars.
-_ROOM = 1.25  # Maximum length of an axis with intervals, relative to the longest bar.
-# Lost share above that of the median GPU from which a GPU has a separate bar among many.
-_APART = 0.03
+_NEGLIGIBLE = 0.002  # share of the axis below which a segment is invisible
+_MOST_STEPS, _MOST_GPUS = 12, 8  # Most steps, and most GPUs with separate bars.
+_ROOM = 1.25  # Longest axis with intervals, relative to the longest bar.
+_APART = 0.03  # lost share above the median that needs a separate bar
 _WORTH_A_COLOUR, _MUCH = 0.05, 0.1
-"""Minimum lost share for colouring a note: above that of the best GPU, and for a single GPU."""
-_MOST_UNKNOWN = 0.02  # Unobserved share from which the note of a GPU mentions it.
+"""Lost shares that colour a note: above the best GPU, and of a single GPU."""
+_MOST_UNKNOWN = 0.02  # Unobserved share from which a note mentions it.
 _FEWEST_ALIKE = 5  # Minimum number of GPUs with equal times that share a bar.
 _MOST_DIGITS = 10_000.0
 _TIMES = (("s", 1.0), ("min", 60.0), ("h", 3600.0))
@@ -75,7 +74,7 @@ def describe_pauses(bars: Sequence[SpentBar]) -> str:
 
 
 class SpentUnit(NamedTuple):
-    """The unit of bars: size in GPU-seconds (per 1,000 units of known work), names, and denominator."""
+    """The unit of bars, of `size` GPU-seconds (per 1,000 units of known work)."""
 
     size: float
     short: str
@@ -137,12 +136,12 @@ def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: S
     )
 
 
-def choose_steps(steps: Sequence[Step]) -> list[Step]:
+def choose_steps(steps: Sequence[_Step]) -> list[_Step]:
     return list(steps) if len(steps) <= _MOST_STEPS else [steps[0], *steps[1 - _MOST_STEPS :]]
 
 
 def _sum_classes(step: Step) -> dict[str, float]:
-    seconds = seconds_by_class(time for run in count_jobs(step.runs).counted for time in run.analysis.gpu_time)
+    seconds = sum_classes(run.analysis for run in count_jobs(step.runs).counted)
     return {name: amount for name, amount in seconds.items() if name != "no_job"}
 
 
@@ -150,7 +149,7 @@ def _mean_gpu_seconds(step: Step) -> Mean:
     runs = count_jobs(step.runs).counted
     held = [run.analysis.job_gpu_seconds for run in runs]
     if len(held) == 1:
-        return Mean(value=fsum(held), interval=None, basis=None)
+        return Mean(value=held[0])
     return mean_over_runs(held, find_sampling_step(runs) * max(held))
 
 
@@ -159,7 +158,7 @@ def _build_step_bar(comparison: Comparison, step: Step, unit: SpentUnit, causes:
     is_per_work, is_later = unit.per != PER_RUN, is_chain and place > 0
     mean = (average(step, PER_WORK) if is_per_work else None) or _mean_gpu_seconds(step)
     classes = _sum_classes(step)
-    # figures per work are geometric means, but classes are arithmetic means, so use their shares
+    # figures per work are geometric means, but classes are arithmetic means
     share = mean.value / unit.size / fsum(classes.values())
     ends = mean.interval and (max(mean.interval[0], 0.0) / unit.size, mean.interval[1] / unit.size)
     decimals = number_format.count_decimals(mean.value / unit.size)
@@ -197,7 +196,7 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
     others = [time for time, shares in zip(times, shares_bar, strict=True) if shares]
     groups = [*([time] for time in times if time not in others), *([others] if others else [])]
     causes, losses = seconds_by_cause(times), [_lost_ratio(*group) for group in groups]
-    # flag GPUs that lost clearly more than the best one, or a single GPU that lost a lot
+    # flag GPUs that lost more than the best, or a single GPU that lost a lot
     least = min(losses) if len(losses) > 1 else _MUCH - _WORTH_A_COLOUR
     bars = []
     for group, lost in zip(groups, losses, strict=True):
@@ -233,11 +232,10 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
 
 
 def _find_alike(times: Sequence[GpuTime]) -> list[bool]:
-    """Return whether each GPU shares a bar. A few GPUs do so if equal; of many, all but the worst do."""
+    """Return whether each GPU shares a bar: a few if equal; of many, all but the worst."""
     if len(times) <= _MOST_GPUS:
         shares = [{name: amount / time.job_seconds for name, amount in time.seconds} for time in times]
-        seen = ([(name, share) for name, share in each.items() if share >= _NEGLIGIBLE] for each in shares)
-        spent = [{name: display.percent(share) for name, share in each} for each in seen]
+        spent = [{name: display.percent(each) for name, each in own.items() if each >= _NEGLIGIBLE} for own in shares]
         alike = [each == max(spent, key=spent.count) for each in spent]
         return alike if _FEWEST_ALIKE <= sum(alike) < len(times) else [False] * len(times)
     lost = [_lost_ratio(time) for time in times]
@@ -293,21 +291,18 @@ def build_use_over_time(
 ) -> UseOverTime | None:
     if len(runs) == 1:
         return None
-    place_of = {run.run.id: place for place, run in enumerate(runs)}
-    typical = {}
+    places, typical = {run.run.id: place for place, run in enumerate(runs)}, list[tuple[Step, int]]()
     for step in comparison.steps:
         held = [each.analysis for each in count_jobs(step.runs).counted if each.info.gpus and each.lasted > 0]
-        if held:
-            # choose the run with the (lower) median GPU time
-            held.sort(key=lambda analysis: analysis.job_gpu_seconds)
-            typical[step.label] = held[(len(held) - 1) // 2].run.id
-    known = [step for step in comparison.steps if step.label in typical]
-    chosen = [(step, place_of[typical[step.label]]) for step in choose_steps(known) if typical[step.label] in place_of]
+        held.sort(key=lambda analysis: analysis.job_gpu_seconds)
+        # choose the run with the (lower) median GPU time
+        typical += [(step, places[each.run.id]) for each in held[(len(held) - 1) // 2 :][:1]]
+    chosen = choose_steps(typical)
     seconds = max((runs[place].seconds for _, place in chosen), default=0.0)
     if seconds <= 0:
         return None
     several = any(len(step.runs) > 1 for step in comparison.steps)
-    undrawn = len(known) - len(chosen)
+    undrawn = len(typical) - len(chosen)
     return UseOverTime(
         caption=f"{'The median run of each' if several else 'Each'} step. The band uses the colours above.",
         rows=tuple(_build_row(step, runs[place], histories[place], seconds) for step, place in chosen),

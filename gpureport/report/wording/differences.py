@@ -24,11 +24,11 @@ _LONGEST = 365 * 86_400.0  # Longest suggested recording in seconds.
 _UNDIRECTED = frozenset(("gpu_memory_used_bytes", "gpu_power_watts", "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"))
 _TRACKER_TAGS = {"mlflow.note.content": "description", "mlflow.source.git.commit": "commit"}
 _NEPTUNE_PARAMS = "parameters/"  # Prefix of params in Neptune's guides.
-_LISTED, _VALUE = 4, 24  # Maximum number of changes in a line, and length of each.
+_LISTED, _VALUE = 4, 24  # Most changes in a line, and length of each.
 
 
 def format_times(ratio: float) -> str:
-    """Return a ratio as a multiple (`1.84 times`), without decimals if at least tenfold (`12 times`)."""
+    """Return `1.84 times` or, if at least tenfold, `12 times`."""
     return f"{_format_ratio(ratio)} times"
 
 
@@ -37,7 +37,7 @@ def format_times_range(interval: Sequence[float]) -> str:
 
 
 def format_percent_change(ratio: float) -> str:
-    """Return a ratio as a signed change in per cent (−46%, +0.4%), or as a multiple if at least tenfold."""
+    """Return `−46%`, `+0.4%` or, if at least tenfold, `12 times`."""
     return format_times(ratio) if ratio >= _TIMES else f"{_signed_percent(ratio)}%"
 
 
@@ -59,7 +59,7 @@ def _signed_percent(ratio: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureFormat:
-    """How a figure is printed: in the units of a scale, or by `percent`. `per` is the batch of work, if any."""
+    """How a figure is printed: on a scale, or by `percent`. `per` is the batch of work, if any."""
 
     title: str
     scale: Scale = NUMBERS
@@ -87,7 +87,7 @@ class FigureFormat:
         return before, after, change
 
     def format_interval(self, delta: Delta) -> str:
-        """Return both ends of an interval, with units only if these differ. Empty if the ends print alike."""
+        """Return both ends of an interval, or "" if they print alike."""
         if delta.interval is None or not all(map(isfinite, delta.interval)):
             return ""
         low, high = delta.interval

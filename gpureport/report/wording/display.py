@@ -17,7 +17,7 @@ NOT_RECORDED = number_format.NOT_RECORDED
 GAP = "\N{NO-BREAK SPACE}"
 _HOUR, _MINUTE, _ROUGH = 3600, 60, 600
 _TIMES = 2  # Ratio from which a multiple reads better than a percentage.
-_HEADLINE = 140  # Length above which the headline is only the first sentence of a verdict.
+_HEADLINE = 140  # Above this length, only the first sentence.
 _LARGER = 1000  # Value from which a range uses the larger unit.
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.?)")
 _UNIT_AFTER_NUMBER = re.compile(
@@ -106,7 +106,7 @@ integer, number, signed = number_format.format_integer, number_format.format_num
 
 
 def percent(ratio: float, *, finely: bool = False) -> str:
-    """Return a ratio in per cent, with a decimal below 10%, between 98.5% and 100%, or if `finely`."""
+    """Return per cent, with a decimal below 10%, between 98.5% and 100%, or if `finely`."""
     value = ratio * 100
     fine = 98.5 <= abs(value) < 100 or (finely and value not in {0, 100})  # noqa: PLR2004 - per cent
     if not fine or abs(value) < 1:
@@ -143,7 +143,7 @@ throughput = _keep_together(partial(number_format.format_scaled, units=number_fo
 
 
 def duration_below(seconds: float, limit: float) -> str:
-    """Return a duration. Just below a limit in seconds, a decimal keeps it from rounding up: `19.5 s`."""
+    """Return a duration. Just below a limit, a decimal keeps it from rounding up: `19.5 s`."""
     if seconds < limit <= round(seconds):
         return f"{math.floor(seconds * 10) / 10:.1f}{GAP}s"
     return duration(seconds)
@@ -176,7 +176,7 @@ _UNITS: dict[str, Show] = {
     "J": energy,
     "g": mass,
 }
-_COUNTED = ("", "rows", "cores")  # units of counts, which have no decimals if whole
+_COUNTED = ("", "rows", "cores")  # units of counts
 
 
 def quantity(value: float | None, unit: str) -> str:
@@ -206,7 +206,7 @@ def format_range(values: Iterable[float], show: Show) -> str:
 
 
 def format_gpu_time_range(seconds: Iterable[float]) -> str:
-    """Return `55.3 to 67.2 GPU-s`. The unit is that of the minimum, or of a far larger maximum."""
+    """Return `55.3 to 67.2 GPU-s`, in the unit of the minimum or of a far larger maximum."""
     known = list(seconds)
     units = [number_format.choose_unit(pick(known), number_format.GPU_TIME) for pick in (min, max)]
     name, size = units[0] if max(known) / units[0][1] < _LARGER else units[1]

@@ -68,9 +68,7 @@ def _name_lengths(runs: Sequence[ShortRun]) -> str:
     return display.join_words([f"{run.run} ({display.duration(run.seconds)})" for run in runs])
 
 
-def describe_memory_reason(reason: PeakDoubt | BatchDoubt | None) -> str:
-    if reason is None:
-        return ""
+def describe_memory_reason(reason: PeakDoubt | BatchDoubt) -> str:
     return BATCH_DOUBTS[reason] if isinstance(reason, BatchDoubt) else WORDS[f"peak.{reason}"]
 
 

@@ -54,25 +54,16 @@ MEMORY = Scale(units=(("GiB", 2.0**30), ("MiB", 2.0**20)), text="{:,.1f}".format
 CLOCK = Scale(units=(("MHz", 1e6),), text=number_format.format_integer, decimals=lambda _: 0)
 POINTS = Scale(units=(("points", 0.01),), text="{:.1f}".format, decimals=lambda _: 1)
 _BATCHES = ((1e3, "million"), (1.0, "1,000"), (1e-3, ""), (1e6, "billion"))
-# minimum cost per million, the usual batch; other costs and energies are at least 1
-_TEN_CENTS = 0.1
+_TEN_CENTS = 0.1  # least cost per million, the usual batch
 _MOST = 9_999.5
 _RATES = ((1.0, "s"), (60.0, "min"), (3600.0, "h"))
 _WATT_HOUR = 3600.0
 
 
 class WorkScale(NamedTuple):
-    """Multiplying by `factor` converts figures per 1,000 units of work to figures for the batch `per`."""
+    """`factor` converts figures per 1,000 units of work to those for the batch `per`."""
 
     factor: float
-    per: str
-
-
-class EnergyScale(NamedTuple):
-    """Dividing by `size` converts joules per 1,000 units of work to `unit` for the batch `per`."""
-
-    size: float
-    unit: str
     per: str
 
 
@@ -86,11 +77,12 @@ def choose_work_scale(values: Iterable[float | None], unit: str | None, least: f
     return WorkScale(factor, f"per {batch} {noun}" if batch else f"per {noun.removesuffix('s')}")
 
 
-def choose_energy_scale(joules: Iterable[float | None], unit: str | None) -> EnergyScale:
+def choose_energy_scale(joules: Iterable[float | None], unit: str | None) -> tuple[str, Scale]:
+    """Return the batch of work, and the scale of joules per 1,000 units of work."""
     known = [value for value in joules if value]
     batch = choose_work_scale([value / _WATT_HOUR for value in known], unit, least=1.0)
     name, size = choose_energy_unit([value * batch.factor for value in known])
-    return EnergyScale(size / batch.factor, name, batch.per)
+    return batch.per, Scale(units=((name, size / batch.factor),))
 
 
 def choose_energy_unit(joules: Iterable[float | None]) -> tuple[str, float]:

@@ -15,7 +15,7 @@ from gpureport.report.wording.scales import name_work
 
 _WORDS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("terms.toml").read_text(encoding="utf-8"))
 DESCRIPTIONS = {kind.name: kind for rule in RULES for kind in rule.descriptions}
-KINDS = {name: kind.title for name, kind in DESCRIPTIONS.items()}  # title of each kind
+KINDS = {name: kind.title for name, kind in DESCRIPTIONS.items()}
 CAUSES = {cause: title for kind in DESCRIPTIONS.values() for cause, title in kind.cause_titles.items()}
 CLASSES = _WORDS["classes"]  # name of each class of GPU time
 TIME_CAUSES = {name: kind.gpu_time_part for name, kind in DESCRIPTIONS.items() if kind.gpu_time_part} | {

@@ -28,25 +28,22 @@ from gpureport.report.wording.words import group_holders
 
 _MOST = 3
 _NOTABLE_SAVING, _MOST_OF_IT = 0.01, 0.5
-"""Minimum saving to state, and maximum waiting for which a larger batch is advised, as shares of GPU time."""
+"""Shares of GPU time: least saving stated, and most waiting if a larger batch is advised."""
 _SHORT_START, _SHORT_RUN = 600.0, 300.0
-"""Run lengths in seconds below which start-up is overrepresented, and below which longer runs are advised."""
-# Minimum number of checks that need a longer log before one is requested.
-_MANY_CHECKS = 5
+"""Seconds below which start-up is overrepresented, and below which longer runs are advised."""
+_MANY_CHECKS = 5  # Checks from which a longer log is requested.
 _COARSE = 0.05  # Detectable relative change from which longer runs are advised.
-# Suggested power limit: fraction of the power drawn while slowed, and rounding in watts.
+# Suggested power limit: fraction of that drawn while slowed; rounding in watts.
 _BELOW, _STEP_WATTS = 0.9, 5
 _WEIGHTS = {Confidence.HIGH: 1.0, Confidence.MEDIUM: 0.8, Confidence.LOW: 0.5}
 _TRAINED = {"tail_idle", "clocks_locked"}
-"""Kinds without an action if the GPU may be serving requests. Idle time or a fixed clock is then normal."""
+"""Kinds that are normal if the GPU may be serving requests."""
 # kinds without an action if their severity is info
 _NOTES = {"startup_idle", "tail_idle", "pcie_degraded", "log_gap"}
 _EXPLAINED = {"waiting_for_input", "low_use", "hollow"}
-"""Classes of GPU time whose findings already give advice on waiting GPUs."""
 _UNEXPLAINED = {"idle_gap", "periodic_stall", "low_util_cause_unknown"}
 _BESIDE = "not shown beside other programs"
-# cause that has priority over unexplained low use: another program used the GPU
-_OTHER_USE = "other use"
+_OTHER_USE = "other use"  # has priority over unexplained low use
 _CPU = "cpu_utilization_ratio"
 
 
@@ -58,7 +55,7 @@ def build_actions(
     *,
     is_hinted: bool = False,
 ) -> tuple[Action, ...]:
-    """Return up to three actions for the `best` group or, without one, the last step; equal ones new in it first."""
+    """Return up to three actions for the `best` group or, without one, the last step."""
     step = next((run.step for run in runs if run.step == best), runs[-1].step)
     of_step = [run for run in runs if run.step == step]
     alone = []
@@ -103,7 +100,6 @@ def _propose(row: FindingRow, found: Found, every: Sequence[Found]) -> Iterator[
     of = "a run" if found.several else gpu_time.name_whole(runs) if found.has_one_gpu else "the GPU time"
     of = "a run this short" if is_brief else of
     saves = f"Saves up to {display.percent(saving)} of {of}" if saving >= _NOTABLE_SAVING else words.UNKNOWN_GAIN
-    # if no gain is known, rank actions by loss, as in the headline
     is_other = kind in _UNEXPLAINED and any((each.finding.cause or "").startswith(_OTHER_USE) for each in every)
     score = -1.0 if is_other else (saving or found.share) * _WEIGHTS[found.confidence]
     action = Action(
@@ -206,7 +202,6 @@ def _list_measurements(
 
 def _measure_longer(comparison: Comparison) -> Iterator[Action]:
     pairs = ((comparison.judged(base.label, step.label), base, step) for base, step in pairwise(comparison.steps))
-    # the smallest detectable relative change of each comparison
     known = [(delta, base, step) for delta, base, step in pairs if delta and delta.before]
     judged = [((each[0].detectable_difference or 0.0) / (each[0].before or 1.0), *each) for each in known]
     unclear = [each for each in judged if each[1].verdict is Verdict.NO_CLEAR_CHANGE and each[0] >= _COARSE]

@@ -17,16 +17,15 @@ from gpureport.report.sections.findings import found as words
 from gpureport.report.sections.findings.found import Found, Key
 from gpureport.report.sections.signal_history import build_history
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.display import format_gpu_time_range, format_range
-from gpureport.report.wording.words import group_holders
+from gpureport.report.wording.words import group_holders, name_some
 
 _OPEN = "open"
-_LISTED, _NAMED = 100, 3  # maximum number of listed intervals, and of named steps
+_LISTED, _NAMED = 100, 3  # most listed intervals, and named steps
 _OUTCOMES = {True: "not found", False: "not assessed"}
 _SIGNS = {"<=": "≤", ">=": "≥"}
 _STAYING = {"throttled", "gpu_lost", ""}
-"""Classes of GPU time whose findings, such as hardware faults, persist even if the job changes."""
-_COARSE_SECONDS = 2.0  # seconds; from this interval, one sample per second would show more
+"""Classes of GPU time whose findings persist even if the job changes."""
+_COARSE_SECONDS = 2.0  # above this, one sample per second would show more
 
 
 def build_cards(runs: Sequence[ReportRun]) -> Iterator[FindingCard]:
@@ -116,7 +115,6 @@ def _describe_status(group: Found, runs: Sequence[ReportRun]) -> str:
 
 
 def _summarize(group: Found) -> str:
-    """Return the summary of one finding or, for several, their number, length and largest."""
     largest = terms.humanize(display.clean_sentence(group.finding.summary))
     count = len(group.findings)
     if count == 1:
@@ -137,14 +135,13 @@ def _describe_place(group: Found, occurrences: Sequence[Occurrence]) -> str:
     if not occurrences:
         return "whole run"
     first, run, count = occurrences[0], group.run.run, len(group.spans)
-    # if there are several runs, the data quality section shows their dates
+    # the data quality section shows the dates of several runs
     has_date = not (run.quality.synthetic_time or group.several)
     stamp = format_time(run, min(span.start for span in group.intervals)) if has_date else ""
     times = f"{count} times, the first " if count > 1 else ""
-    where, at = f"{times}{display.elapsed(first.start)} after the start", "at"
     if len(occurrences) == 1:
-        where, at = f"{first.device}, {first.text}", "from"
-    return f"{where}, {at} {stamp}" if stamp else where
+        return display.join(first.device, first.text, stamp and f"from {stamp}", by=", ")
+    return display.join(f"{times}{display.elapsed(first.start)} after the start", stamp and f"at {stamp}", by=", ")
 
 
 def _list_occurrences(group: Found) -> Iterator[Occurrence]:
@@ -158,9 +155,9 @@ def _list_occurrences(group: Found) -> Iterator[Occurrence]:
 def _describe_evidence(evidence: Evidence) -> EvidenceLine:
     limit = evidence.threshold
     relation = _SIGNS.get(evidence.relation, evidence.relation) or "limit"
-    names = (terms.column_title(display.clean(evidence.metric)), display.clean(evidence.statistic))
+    names = terms.column_title(display.clean(evidence.metric)), display.clean(evidence.statistic)
     return EvidenceLine(
-        quantity=", ".join(filter(None, names)),
+        quantity=display.join(*names, by=", "),
         observed=display.quantity(evidence.observed, evidence.unit),
         limit=f"{relation} {display.quantity(limit.value, limit.unit)}" if limit else "",
         source=f"{limit.provenance.value}: {display.clean_sentence(limit.source)}" if limit else "",
@@ -180,7 +177,7 @@ def _list_steps(findings: Sequence[Finding]) -> Iterator[AdviceStep]:
 
 
 def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_chain: bool) -> Iterator[FindingRow]:
-    """Yield one row per kind and cause, sorted by severity and by the GPU time lost in the worst run."""
+    """Yield a row per kind and cause, sorted by severity and loss in the worst run."""
     every = words.gather(runs)
     titles = _name_all(every)
     ids = {key: f"R{place}" for place, key in enumerate(titles, 1)}
@@ -201,10 +198,10 @@ def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_ch
         summary = (words.describe_finding(found) if worst else "") or worst + _summarize(found.worst)
         amounts = [lost for lost in found.lost_by_run.values() if lost > 0]
         priced = found.cost_by_run
-        costs = [format_gpu_time_range(amounts)] if amounts else []
+        costs = [display.format_gpu_time_range(amounts)] if amounts else []
         if amounts and len(priced) == len(found.runs):
             currency = next((cost.currency for run in found.runs.values() if (cost := run.analysis.cost)), "")
-            costs.append(format_range(priced.values(), partial(display.money, currency=currency)))
+            costs.append(display.format_range(priced.values(), partial(display.money, currency=currency)))
         follows = [title for key, title in titles.items() if key in found.roots]
         explains = [titles[each.key] for each in every if found.key in each.roots]
         relations = (("It follows from", follows), ("It explains", explains))
@@ -238,8 +235,7 @@ def _describe_runs(found: Found, runs: Sequence[ReportRun]) -> str:
     of_step = sum(run.step == steps[0] for run in runs)
     if len(steps) == 1 and of_step > 1:
         return f"{count} of {of_step} runs of {steps[0]}"
-    more = [f"{len(steps) - _NAMED} more"] if len(steps) > _NAMED else []
-    return f"{count} of {len(runs)} runs: {display.join_words([*steps[:_NAMED], *more])}"
+    return f"{count} of {len(runs)} runs: {name_some(steps, _NAMED)}"
 
 
 def _describe_advice(found: Found, every: Sequence[Found], gone_in: str) -> str:

@@ -17,7 +17,7 @@ from gpureport.findings import Confidence, Evidence, Finding, Severity
 from gpureport.recording_advice import RECORD
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.head.loss_sentence import describe_computing, measure_computing_ratio_mid_job
+from gpureport.report.sections.head.loss_sentence import describe_computing, measure_mid_job
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.display import format_gpu_time_range, format_range
 from gpureport.report.wording.words import group_holders
@@ -25,14 +25,13 @@ from gpureport.report.wording.words import group_holders
 SEVERITIES, CONFIDENCES = list(Severity), list(Confidence)
 Key = tuple[str, str | None]  # Kind and cause.
 _OTHERS = "GPUs"  # Name for GPUs that differ from run to run.
-# Share of the run from which a finding of severity info becomes the headline of a run without problems.
-_NOTABLE = 0.1
+_NOTABLE = 0.1  # share of a run from which a finding of severity info can be the headline
 _NOTED = {"no_progress", "log_gap", "startup_idle", "tail_idle"}
 LOST = "{lost} lost, {lost_share} of {run}"
 UNKNOWN_GAIN = "Gain not known"
 _WORKERS = "loader_workers"
 _LITTLE, _MOST = 0.5, 0.8
-"""Share of computing below which it is called low, and share of the run below which a length is stated."""
+"""Share below which computing is low, and share of a run below which a length is stated."""
 _LEAST_FALL = 0.005
 _FORM = re.compile(r"<([^<>]*)>")
 _CONVERT: Mapping[str, Callable[[float], float]] = {
@@ -44,7 +43,7 @@ _CONVERT: Mapping[str, Callable[[float], float]] = {
 
 
 class Part(NamedTuple):
-    """A finding with its run, the run's position in the report, and the kind and cause of its root finding."""
+    """A finding with its run, and the kind and cause of its root finding."""
 
     position: int
     run: ReportRun
@@ -73,7 +72,6 @@ class Found:
         self.lost_by_run = _add_up((part.position, part.finding.lost_gpu_seconds) for part in parts)
         self.lost = max(self.lost_by_run.values(), default=None)
         self.has_one_gpu = all(len(run.run.gpus) == 1 for run in self.runs.values())
-        # the title of the cause (or of the kind, if the cause has none), and the cause
         self.title = terms.kind_title(display.shorten(display.clean(self.finding.kind), 80), self.finding.cause)
         self.cause = display.shorten(display.clean(self.finding.cause or "").replace("_", " "), 80)
 
@@ -127,7 +125,7 @@ class Found:
 
     @cached_property
     def gpus(self) -> str:
-        """The affected GPUs: `GPU 2`, `all 4 GPUs` or `the GPU`. If they differ between runs, `GPUs`."""
+        """`GPU 2`, `all 4 GPUs`, `the GPU` or, if they differ between runs, `GPUs`."""
         if self.has_one_gpu and (len(self.runs) > 1 or not self.devices):
             return "the GPU"
         held = group_holders((part.position, device) for part in self.parts for device in part.finding.devices or [""])
@@ -135,7 +133,7 @@ class Found:
         return names.pop() if len(names) == 1 else _OTHERS
 
     def list_evidence(self, metric: str, *statistics: str) -> Iterator[Evidence]:
-        """Yield each finding's first evidence whose statistic is, or else begins with, a name (`*`: any metric)."""
+        """Yield each finding's first evidence whose statistic is, or begins with, a name."""
         for finding in self.findings:
             known = [each for each in finding.evidence if metric in {each.metric, "*"}]
             named = [each for wanted in statistics for each in known if each.statistic == wanted.rstrip(".")]
@@ -149,7 +147,7 @@ def _add_up(amounts: Iterable[tuple[int, float | None]]) -> dict[int, float]:
 
 
 def gather(runs: Sequence[ReportRun]) -> tuple[Found, ...]:
-    """Group findings by kind and cause. Sort them by severity and the worst run's loss, with roots first."""
+    """Group findings by kind and cause. Sort by severity and worst loss, with roots first."""
     held: dict[Key, list[Part]] = {}
     for position, run in enumerate(runs):
         named = {each.fingerprint: (each.kind, each.cause) for each in run.analysis.findings}
@@ -164,7 +162,7 @@ def rank(found: Found) -> tuple[int, float]:
 
 
 def find_worst(runs: Sequence[ReportRun]) -> Found | None:
-    """Return the worst findings. Those of severity info count only if their kind and share are notable."""
+    """Return the worst findings. Those of severity info count only if notable."""
     every = []
     for group in (group for found in gather(runs) for group in found.groups if None in group.roots):
         whole = group.run.seconds
@@ -236,7 +234,6 @@ def _describe(found: Found, name: str, *, now: bool) -> str:
 
 
 def _describe_gaps(found: Found) -> str:
-    # relative to the time of each GPU, as in its bar
     shares = [
         fsum(part.seconds for part in time.parts if part.name == "idle" and part.cause != OUTSIDE)
         / gpu_time.measure_own_seconds(time)
@@ -263,7 +260,7 @@ def _describe_whole_loss(found: Found) -> str:
 
 def _describe_computing(found: Found) -> str:
     analyses = [found.run.analysis]
-    is_little = len(found.runs) == 1 and found.has_one_gpu and measure_computing_ratio_mid_job(analyses) < _LITTLE
+    is_little = len(found.runs) == 1 and found.has_one_gpu and measure_mid_job(analyses) < _LITTLE
     return describe_computing(analyses, mid_job=True) if is_little else ""
 
 
@@ -282,7 +279,7 @@ def _count_jobs(found: Found) -> str:
 
 
 def leave_out_occupied_gpus(found: Found) -> Found:
-    """Leave out findings on unused GPUs whose memory another process uses, unless none would remain."""
+    """Leave out unused GPUs whose memory another process uses, unless none would remain."""
     free = [part for part in found.parts if not _measure_occupied(part.finding)]
     return Found(free, several=found.several) if free else found
 
@@ -362,8 +359,6 @@ _WORKED_OUT: Mapping[str, Callable[[Found], str]] = {
 
 
 class Advice(NamedTuple):
-    """Advice: title, instructions, gain (empty if it is the lost time), and a command to copy."""
-
     title: str
     how: str
     gain: str = ""
@@ -388,6 +383,6 @@ def fill_advice(said: Sequence[str], found: Found, **places: str) -> Advice:
 
 
 def has_alternative(found: Found, others: Iterable[Found]) -> bool:
-    """Return whether a run has both free memory and an oversized GPU, one of which is `found`."""
+    """Return whether a run has both free memory and an oversized GPU."""
     other = {"mem_headroom": "oversized_gpu", "oversized_gpu": "mem_headroom"}.get(found.finding.kind)
     return any(each.finding.kind == other and each.runs.keys() & found.runs for each in others)

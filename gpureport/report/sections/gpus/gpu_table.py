@@ -13,8 +13,7 @@ from gpureport.report.runs.over_time import FEW_GPUS, group_by_node
 from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, device_name
 from gpureport.report.wording import display
 
-# three robust standard deviations, as a multiple of the median absolute deviation
-_ROBUST = 3 * 1.4826
+_ROBUST = 3 * 1.4826  # three robust standard deviations
 _PEERS, _MOST_SENTENCES, _MOST_ROWS = 3, 8, 30
 _BY_NODE = (
     "Each row is a node, with the means of its GPUs, their highest temperature and peak memory, their total energy and "
@@ -35,7 +34,7 @@ _ABSENT = {display.NOT_RECORDED, "none seen", "not known"}
 
 
 class _Column(NamedTuple):
-    """A column. `margin` is the minimum difference for an outlier. `summary` combines the values of GPUs."""
+    """`margin` is the least difference of an outlier. `summary` combines GPUs."""
 
     title: str
     prose: str
@@ -68,7 +67,7 @@ _COLUMNS = (
     _Column("Peak memory", "peak memory", lambda gpu: gpu.memory_peak_bytes, display.memory, 2.0**30, max),
     _Column(_FREE, "free memory", lambda gpu: gpu.memory_headroom_ratio, display.percent, inf, min),
 )
-# shown next to the integral of power if the energy counter was recorded
+# shown next to the integral of power
 _COUNTED = _Column(
     "Energy counted", "", lambda gpu: one.total if (one := gpu.energy_counter) else None, display.energy, inf, fsum
 )
@@ -112,8 +111,7 @@ def _build_gpu_table(run: ReportRun, known: Sequence[_Column], note: str) -> Gpu
     outliers[_MOST_SENTENCES:] = [f"{display.plural(left, 'more GPU')}: see the table."] if left > 0 else []
     few_samples = "One sample per GPU is too few to find an outlier." if run.samples == 1 else ""
     few_gpus = f"With fewer than {_PEERS} GPUs, no GPU can be called an outlier." if len(rows) < _PEERS else ""
-    same = few_samples or few_gpus or _ALIKE
-    return GpuTable(label=run.label, table=table, outliers=tuple(outliers), same=same)
+    return GpuTable(label=run.label, table=table, outliers=tuple(outliers), same=few_samples or few_gpus or _ALIKE)
 
 
 def _build_cells(column: _Column, values: Sequence[float | None], *, compared: bool) -> Iterator[Cell]:

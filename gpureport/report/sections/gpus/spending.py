@@ -1,18 +1,18 @@
 """Energy, cost and carbon emissions of each run, or how to specify a price."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from gpureport.analysis.account.cost import OPTION
 from gpureport.analysis.results import LOST_CLASSES, Analysis, Cost
 from gpureport.report.model.report_content import RunFacts
 from gpureport.report.model.shapes import Fact
-from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
 from gpureport.report.wording.words import group_holders
 
 _HINT = Fact(name="Cost", text=f"no price was given: use {OPTION} PRICE, or [prices] in gpureport.toml")
-_NEARLY_ALL = 0.995  # covered share of the time below which coverage is mentioned
+_NEARLY_ALL = 0.995  # covered share below which it is mentioned
 
 
 def build_spending(runs: Sequence[ReportRun]) -> tuple[RunFacts, ...]:
@@ -47,13 +47,12 @@ def common_price(analyses: Sequence[Analysis]) -> str:
 
 def _list_facts(run: ReportRun) -> Iterator[Fact]:
     stated, said = run.analysis.cost, dict(_describe_energy(run.analysis))
-    if stated is not None and stated.gpus and stated.total is None:
-        said["Cost"] = "not known: the recording has no length, or a GPU has no price"
-    elif stated is not None and stated.gpus and stated.total is not None:
-        held = display.gpu_time(gpu_time.job_gpu_seconds([run.analysis]))
-        said["Cost"] = f"{display.money(stated.total, stated.currency)} for {held}"
-        said["Idle cost"] = display.or_not_recorded(stated.idle, lambda each: display.money(each, stated.currency))
     if stated is not None and stated.gpus:
+        said["Cost"] = "not known: the recording has no length, or a GPU has no price"
+        if stated.total is not None:
+            show = partial(display.money, currency=stated.currency)
+            said["Cost"] = f"{show(stated.total)} for {display.gpu_time(run.analysis.job_gpu_seconds)}"
+            said["Idle cost"] = display.or_not_recorded(stated.idle, show)
         said["GPU-hour"] = "; ".join(_list_prices(run, stated))
     if stated is not None and stated.carbon_intensity is not None:
         at = f"at {display.number(stated.carbon_intensity)}{display.GAP}g/kWh ({display.clean(stated.carbon_source)})"
@@ -76,7 +75,6 @@ def _describe_energy(analysis: Analysis) -> Iterator[tuple[str, str]]:
     counters = [each.energy_counter for each in figures if each.energy_counter is not None]
     doubts = [each.power_doubt for each in figures if each.power_doubt]
     if integrals:
-        # mention the coverage of the integral if it is incomplete, and the bridged time
         whole = (analysis.run.ended - analysis.run.started) / 1e6 * len(integrals)
         seconds = [each.energy_seconds for each in integrals if each.energy_seconds is not None]
         share = sum(seconds) / whole if whole > 0 and len(seconds) == len(integrals) else 1.0

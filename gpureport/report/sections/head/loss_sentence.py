@@ -37,7 +37,7 @@ _SLOWED = {frozenset({"thermal_throttle"}): "heat", frozenset({"hw_throttle"}): 
 
 
 class Findings(NamedTuple):
-    """The numbers of kinds judged and not judged, and the size of the last step's recording."""
+    """Numbers of kinds judged and not, and the size of the last step's recording."""
 
     judged: int
     missing: int
@@ -85,14 +85,14 @@ def explain_lower_bound(analyses: Sequence[Analysis]) -> str:
 
 
 def describe_loss(analyses: Sequence[Analysis]) -> str:
-    """Return the loss in words: `4.7% of 49.9 GPU-min was lost: start-up 2.1%, heat 1.9%`."""
+    """Return `4.7% of 49.9 GPU-min was lost: start-up 2.1%, heat 1.9%`."""
     held, unseen = gpu_time.job_gpu_seconds(analyses), gpu_time.unobserved_ratio(analyses)
     if not held or unseen >= 1 - gains.NEGLIGIBLE_RATIO:
         return ""
     is_mostly_unseen = unseen > gains.MOST_UNSEEN_RATIO
     # unobserved time may be lost entirely, so use the observed time as the base
     held *= 1 - unseen if is_mostly_unseen else 1
-    lost = gpu_time.lost_seconds_by_class(analyses)
+    lost = gpu_time.lost_by_class(analyses)
     ratio, unknown = sum(lost.values()) / held, explain_lower_bound(analyses)
     if ratio >= gains.NOTABLE_RATIO:
         of = gpu_time.format_held(held, len(analyses))
@@ -141,7 +141,7 @@ def is_low_mid_job(analyses: Sequence[Analysis]) -> bool:
 
 
 def _measure_use(analyses: Sequence[Analysis]) -> tuple[float, float, float]:
-    """Return the GPU-seconds of computing, of known utilisation, and before or after the work."""
+    """Return the GPU-seconds of computing, of known use, and outside the work."""
     times = [time for analysis in analyses for time in analysis.gpu_time]
     seconds = gpu_time.seconds_by_class(times)
     idle = gpu_time.seconds_by_cause(times).get("idle", {})
@@ -150,7 +150,7 @@ def _measure_use(analyses: Sequence[Analysis]) -> tuple[float, float, float]:
     return seconds.get("computing", 0.0), seen, outside
 
 
-def measure_computing_ratio_mid_job(analyses: Sequence[Analysis]) -> float:
+def measure_mid_job(analyses: Sequence[Analysis]) -> float:
     computing, seen, outside = _measure_use(analyses)
     return computing / (seen - outside) if seen > outside else 0.0
 
@@ -166,14 +166,13 @@ def describe_computing(analyses: Sequence[Analysis], *, mid_job: bool = False) -
     return f"Mid-job, {display.lower_first(said)}" if outside else said
 
 
-# share of a run outside training above which the cost of training alone is also stated
-_NOTABLE = 0.05
+_NOTABLE = 0.05  # share outside training from which its cost is stated
 
 
 def describe_saving(comparison: Comparison) -> str:
-    """Return the saving or extra cost (`Saves $3.28 per million images`), or "" if it is doubtful."""
+    """Return `Saves $3.28 per million images`, or "" if that is doubtful."""
     first, last = comparison.steps[0], comparison.steps[-1]
-    delta = next((each for each in comparison.between(first.label, last.label) if each.metric == COST_PER_WORK), None)
+    delta = Figures(comparison).delta(COST_PER_WORK)
     is_unconfirmed = delta is not None and delta.verdict is Verdict.UNCONFIRMED
     if delta is None or not delta.difference or not (delta.verdict.is_established or is_unconfirmed):
         return ""

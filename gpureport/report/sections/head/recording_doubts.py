@@ -9,7 +9,6 @@ from gpureport.analysis import phrases
 from gpureport.analysis.job.events import DATA, LONG_WAIT, WAITING
 from gpureport.analysis.results import Analysis, Job
 from gpureport.comparison import chain, gains
-from gpureport.comparison.chain import Comparison
 from gpureport.comparison.run import SampledRun
 from gpureport.comparison.steps import Step
 from gpureport.data_quality import CLOCK_SET_BACK
@@ -26,12 +25,12 @@ UNTIMED = "pass --interval SECONDS to read them"
 _LARGE_STEP = 60.0
 """Minimum backward clock step to mention, in seconds. Clock daemons make smaller steps."""
 _FEW_SAMPLES, _FAR_APART, _FEWEST = 30, 60.0, 12
-"""Minimum number of samples for reliable shares if they are this many seconds apart, and if they are closer."""
-_PAIRS, _JOBS = 3, 6  # Maximum number of named pairs of steps, and of named jobs.
-_MOST_NAMES = 120  # Length of a list of names above which only the first is given.
+"""Samples needed for reliable shares if they are this many seconds apart, and if closer."""
+_PAIRS, _JOBS = 3, 6  # Most named pairs of steps, and jobs.
+_MOST_NAMES = 120  # Longest list of names; otherwise only the first.
 
 
-def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
+def describe_doubts(comparison: chain.Comparison) -> tuple[str, ...]:
     runs = [run for step in comparison.steps for run in step.runs]
     told = (
         _describe_drift(comparison),
@@ -41,8 +40,9 @@ def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
         _describe_few_samples(runs),
         *_list_doubts_on_runs(runs),
         describe_data_waits(runs),
+        *_list_doubts_on_gpus(comparison.steps[-1].analyses),
     )
-    return tuple(filter(None, (*told, *_list_doubts_on_gpus(comparison.steps[-1].analyses))))
+    return tuple(filter(None, told))
 
 
 def _describe_few_samples(runs: Sequence[SampledRun]) -> str:
@@ -55,7 +55,7 @@ def _describe_few_samples(runs: Sequence[SampledRun]) -> str:
     return f"Rough: {count} samples, {display.duration(apart)} apart,{between}."
 
 
-def _describe_drift(comparison: Comparison) -> str:
+def _describe_drift(comparison: chain.Comparison) -> str:
     steps = comparison.steps
     for base, step in [(steps[0], steps[-1]), *pairwise(steps)]:
         delta = comparison.judged(base.label, step.label)
@@ -69,7 +69,7 @@ def _describe_drift(comparison: Comparison) -> str:
     return ""
 
 
-def _describe_other_use(comparison: Comparison) -> str:
+def _describe_other_use(comparison: chain.Comparison) -> str:
     found = chain.find_other_use(comparison.steps)
     if found is None or len(comparison.steps) == 1:
         return ""
@@ -86,8 +86,9 @@ def describe_recording_order(steps: Sequence[Step]) -> str:
     named = [f"{display.clean(one.label)}, then {display.clean(other.label)}" for one, other in found]
     if not named:
         return ""
-    pairs = display.join_first(named, _PAIRS)
-    return f"Steps not alternated (A B A B), so machine drift can look like a change: {pairs}."
+    return (
+        f"Steps not alternated (A B A B), so machine drift can look like a change: {display.join_first(named, _PAIRS)}."
+    )
 
 
 def _describe_unfinished(runs: Sequence[Run]) -> str:
@@ -97,9 +98,7 @@ def _describe_unfinished(runs: Sequence[Run]) -> str:
     named = list_labels([clean_name(run.name) for run in cut])
     if len(named) > _MOST_NAMES:
         named = f"{clean_name(cut[0].name)} and {display.plural(len(cut) - 1, 'more run')}"
-    state = "are unfinished: they are still recording, or their recorders were killed"
-    if len(cut) == 1:
-        state = "is unfinished: it is still recording, or its recorder was killed"
+    state = f"{'are' if len(cut) > 1 else 'is'} unfinished: still recording, or the recorder was killed"
     lacking = [display.clean(run.name) for run in cut if run.work is None] if len(runs) > 1 else []
     todo = "is not known: give one --work per source, or omit it" if lacking else ""
     return f"{named} {state}{f'; the work of {list_labels(lacking)} {todo}' if lacking else ''}."
@@ -131,8 +130,7 @@ def _list_doubts_on_runs(runs: Sequence[SampledRun]) -> Iterator[str]:
     if large:
         seconds, name = max(large)
         whose = name_run(name, len({each for _, each in large}) - 1, "and in")
-        said = f"The clock went back by {display.duration(seconds)}{whose}"
-        yield f"{said}: later times are corrected, but may be inexact."
+        yield f"The clock went back {display.duration(seconds)}{whose}: later times are corrected, but may be inexact."
 
 
 def describe_data_waits(runs: Sequence[SampledRun]) -> str:
@@ -185,8 +183,7 @@ def list_jobs(analyses: Sequence[Analysis]) -> Iterator[str]:
             yield f"{whose} contains {len(analysis.jobs)} jobs: {each}. Read one of them with --job N."
     seconds, held = gpu_time.no_job_gpu_seconds(analyses), gpu_time.job_gpu_seconds(analyses)
     if held and seconds / held >= gains.NOTABLE_RATIO:
-        free = gpu_time.format_held(seconds, len(analyses))
-        yield f"No job ran for another {free}; no figure includes that time."
+        yield f"No job ran for another {gpu_time.format_held(seconds, len(analyses))}; no figure includes that time."
 
 
 def job_list(run: Run, jobs: Sequence[Job]) -> str:

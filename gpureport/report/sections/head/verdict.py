@@ -20,24 +20,23 @@ from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings.found import Found, fill_words, find_words, find_worst, write_headline
 from gpureport.report.sections.head import loss_sentence as losses
 from gpureport.report.sections.head import recording_doubts as doubted
-from gpureport.report.sections.head.loss_sentence import Findings
 from gpureport.report.sections.signal_history import CLOCK, format_value
 from gpureport.report.sections.steps import summary
 from gpureport.report.sections.steps.figures import build_memory_tile, describe_unequal_work, warn_of_falls
 from gpureport.report.sections.steps.study import describe_study
 from gpureport.report.wording import display, terms, words
+from gpureport.report.wording.display import clean, duration, lower_first, percent, raise_first
 from gpureport.report.wording.reasons import SINGLE_RUN_SCATTER, describe_left_out, describe_reason
 
-# maximum number of sentences in the lead, and of doubts in it; other doubts are notes
-_LEAD, _DOUBTS = 3, 2
+_LEAD, _DOUBTS = 3, 2  # most sentences in the lead, and most doubts in it
 _RULES = 2  # Maximum number of named broken rules.
-_LOST = 0.1  # Lost share of the GPU time from which a run is not healthy.
+_LOST = 0.1  # From this lost share, a run is not healthy.
 _SLOWED = frozenset(("thermal_throttle", "hw_throttle"))
-_TIMES = 2.0  # Ratio from which a speed-up is a multiple, not a percentage.
-_HIDDEN = 1.1  # Ratio of the gains in training and the whole job from which training is mentioned.
-# Maximum run length in seconds, and minimum share of start-up, for start-up to hide a gain.
+_TIMES = 2.0  # From here, a speed-up is a multiple.
+_HIDDEN = 1.1  # Ratio of the two gains from which training is mentioned.
+# longest run in seconds, and least share, in which start-up hides a gain
 _SHORT, _START_UP = 600.0, 0.2
-_BRIEF = 60.0  # Seconds below which the headline says how short the recording is.
+_BRIEF = 60.0  # Seconds below which the headline gives the length.
 _USE = ("GPU use", "{mean}", "{gpus}", "For {length}")
 _CANNOT = "undetermined"
 _NAMED = 3  # maximum number of named classes
@@ -48,7 +47,7 @@ _MEMORY_KINDS = frozenset(("mem_pressure", "mem_leak", "mem_headroom", "mem_prea
 def build_verdict(  # noqa: PLR0913 - the inputs of a verdict
     comparison: Comparison,
     inputs: Sequence[ReportRun],
-    findings: Findings,
+    findings: losses.Findings,
     study: Study | None = None,
     repetitions: str = "",
     *,
@@ -64,22 +63,22 @@ def build_verdict(  # noqa: PLR0913 - the inputs of a verdict
             sentence, code, kind = write_headline(told), VerdictCode.FINDING, told.finding.kind
         else:
             sentence, code = reason or _describe_without_finding(last, findings)
-        length = display.duration(findings.seconds)
+        length = duration(findings.seconds)
         if not findings.too_short and 0 < findings.seconds < _BRIEF and length not in sentence:
-            sentence = f"Only {length} recorded: {display.lower_first(sentence)}"
+            sentence = f"Only {length} recorded: {lower_first(sentence)}"
         lead = _write_run_lead(code, told, of_last, findings)
         details = (*details, *(each for each in lead if each not in {"", sentence}))
-        sentence = f"{display.clean(last.label)}: {display.lower_first(sentence)}" if several else sentence
+        sentence = f"{clean(last.label)}: {lower_first(sentence)}" if several else sentence
     order = [*filter(None, [doubted.describe_recording_order(comparison.steps)])]
     found = doubted.describe_doubts(comparison)
     doubts = found or (tuple(order) if study is None else ())
     details = (*doubts[:_DOUBTS], *details, *(() if doubts else order))
-    notes = _write_notes(comparison, findings, (*details, *doubts, sentence), repetitions)
+    notes = _write_notes(comparison, (*details, *doubts, sentence), repetitions, too_short=findings.too_short)
     further = filter(None, [*(order if found else ()), *notes])
     broken, rules = [check for check in checks if check.outcome is CheckOutcome.BROKEN], list[str]()
     if broken:
         failed = f"{display.plural(len(broken), 'rule')} failed"
-        named = (f"{display.clean(each.limit)} ({display.clean_sentence(each.observed)})" for each in broken[:_RULES])
+        named = (f"{clean(each.limit)} ({display.clean_sentence(each.observed)})" for each in broken[:_RULES])
         rules = [f"{failed}: {'; '.join(named)}."]
         if code in _CLEAR:
             sentence, code = f"{failed}; no check found a problem.", VerdictCode.RULES_FAILED
@@ -101,19 +100,17 @@ def _count_sentences(texts: Sequence[str]) -> int:
 
 
 def add_next_step(verdict: Verdict, actions: Sequence[Action]) -> Verdict:
-    """Add the first action to the lead, unless the lead is full or the action is a measurement."""
     if not actions or not (actions[0].finding or actions[0].is_trial) or _count_sentences(verdict.details) >= _LEAD:
         return verdict
     start = "Could be tried" if verdict.code is VerdictCode.HEALTHY else "First"
-    return replace(verdict, details=(*verdict.details, f"{start}: {display.lower_first(actions[0].title)}."))
+    return replace(verdict, details=(*verdict.details, f"{start}: {lower_first(actions[0].title)}."))
 
 
-def _describe_without_finding(step: Step, findings: Findings) -> tuple[str, VerdictCode]:
+def _describe_without_finding(step: Step, findings: losses.Findings) -> tuple[str, VerdictCode]:
     analyses = step.analyses
-    held, lost = gpu_time.job_gpu_seconds(analyses), gpu_time.lost_seconds_by_class(analyses)
+    held, lost = gpu_time.job_gpu_seconds(analyses), gpu_time.lost_ratios(analyses)
     unseen, pauses = gpu_time.unobserved_ratio(analyses), gpu_time.short_pauses_ratio(analyses)
     computing = losses.describe_computing(analyses)
-    share = sum(lost.values()) / held if held else 0.0
     if not held or (not findings.judged and findings.missing):
         mean = f"{computing} on average; no check can use an average." if findings.is_mean and held else ""
         return mean or "Nothing could be assessed with this data.", VerdictCode.NOTHING_ASSESSED
@@ -122,31 +119,31 @@ def _describe_without_finding(step: Step, findings: Findings) -> tuple[str, Verd
     if losses.is_low_mid_job(analyses):
         computing = losses.describe_computing(analyses, mid_job=True)
         return f"{computing}; the log doesn't show why.", VerdictCode.CAUSE_UNKNOWN
-    if share >= _LOST:
-        name, seconds = next(iter(lost.items()))
+    if sum(lost.values()) >= _LOST:
+        name, ratio = next(iter(lost.items()))
         loss = losses.name_loss(name, analyses)
-        part = f": {loss} {display.percent(seconds / held)}" if len(lost) > 1 else f", all of it {loss}"
-        return f"{display.percent(share)} of the GPU time was lost{part}.", VerdictCode.LOST_TIME
+        part = f": {loss} {percent(ratio)}" if len(lost) > 1 else f", all of it {loss}"
+        return f"{percent(sum(lost.values()))} of the GPU time was lost{part}.", VerdictCode.LOST_TIME
     apart = max(analysis.run.interval or 0.0 for analysis in analyses)
     said, code = "", VerdictCode.HEALTHY
     if unseen > gains.UNSEEN_RATIO:
-        said = f", but {display.percent(unseen)} of the GPU time has no utilisation data"
+        said = f", but {percent(unseen)} of the GPU time has no utilisation data"
         code = VerdictCode.PARTLY_OBSERVED
     elif apart >= COARSE_SECONDS:
-        said, code = f", but samples {display.duration(apart)} apart miss short pauses", VerdictCode.FEW_CHECKS
+        said, code = f", but samples {duration(apart)} apart miss short pauses", VerdictCode.FEW_CHECKS
     elif findings.missing > findings.judged or doubted.describe_data_waits(step.runs):
         said, code = f" in {display.plural(findings.judged, 'check')}", VerdictCode.FEW_CHECKS
         said += f"; {findings.missing} more could not be assessed" if findings.missing else ""
     elif pauses >= NOTABLE:
-        said = f"; short pauses take {display.percent(pauses)} of the time"
+        said = f"; short pauses take {percent(pauses)} of the time"
         code = VerdictCode.SHORT_PAUSES
     if said:
         return f"No problems found{said}.", code
-    return f"Healthy: {display.lower_first(computing)}; no problems found.", VerdictCode.HEALTHY
+    return f"Healthy: {lower_first(computing)}; no problems found.", VerdictCode.HEALTHY
 
 
 def _write_run_lead(
-    code: VerdictCode, told: Found | None, runs: Sequence[ReportRun], findings: Findings
+    code: VerdictCode, told: Found | None, runs: Sequence[ReportRun], findings: losses.Findings
 ) -> Iterator[str]:
     analyses = [run.analysis for run in runs]
     yield from list(doubted.list_rejections([analysis.run for analysis in analyses]))[:1]
@@ -155,15 +152,15 @@ def _write_run_lead(
         return
     lost = losses.describe_loss(analyses)
     if told is not None and told.finding.kind in _SLOWED and told.lost and told.share >= gains.NOTABLE_RATIO:
-        whole = "" if told.is_plural or len(told.run.run.gpus) == 1 else display.duration(told.lost)
+        whole = "" if told.is_plural or len(told.run.run.gpus) == 1 else duration(told.lost)
         whole = whole and f"{whole} of computing on {told.gpus}, "
-        lost = f"That cost {whole}{display.percent(told.share)} of all GPU time."
-    elif told and not told.lost and lost and display.lower_first(terms.kind_title(told.finding.kind)) not in lost:
-        lost = f"Separately, {display.lower_first(lost)}"
-    is_one_class = len(gpu_time.lost_seconds_by_class(analyses)) == 1
+        lost = f"That cost {whole}{percent(told.share)} of all GPU time."
+    elif told and not told.lost and lost and lower_first(terms.kind_title(told.finding.kind)) not in lost:
+        lost = f"Separately, {lower_first(lost)}"
+    is_one_class = len(gpu_time.lost_by_class(analyses)) == 1
     if told is not None and len(runs) > 1 and lost:
         count = sum(any((f.kind, f.cause) == told.key for f in run.analysis.findings) for run in runs)
-        yield f"Found in {count} of {len(runs)} runs; {display.lower_first(lost)}"
+        yield f"Found in {count} of {len(runs)} runs; {lower_first(lost)}"
     elif code is not VerdictCode.LOST_TIME or not is_one_class or losses.is_partly_unseen(analyses):
         # otherwise the headline already says this
         yield lost
@@ -172,7 +169,7 @@ def _write_run_lead(
         longest = max((span.seconds for span in told.intervals), default=told.run.seconds)
         apart = told.run.run.interval or 0.0
         is_coarse = longest < SURE_READINGS * apart or apart >= COARSE_SECONDS
-        why = f"Samples are {display.duration(apart)} apart, so confidence" if is_coarse else "Confidence"
+        why = f"Samples are {duration(apart)} apart, so confidence" if is_coarse else "Confidence"
         yield f"{why} in the headline is low."
     if code in {VerdictCode.HEALTHY, VerdictCode.SHORT_PAUSES}:
         count = findings.judged + findings.missing
@@ -191,7 +188,7 @@ def _describe_comparison(
     steps = comparison.steps
     short = [step for step in steps if recorded_seconds(step.analyses) < SHORTEST_REPETITION_SECONDS]
     if short and (short[0] is steps[0] or short[-1] is steps[-1]):
-        labels = words.list_labels([display.clean(each.label) for each in short])
+        labels = words.list_labels([clean(each.label) for each in short])
         why = f"Less than 20{display.GAP}s of {labels} was recorded."
         fallen = summary.describe_quality_alone(comparison)
         if fallen:
@@ -204,15 +201,14 @@ def _describe_comparison(
 def _write_step_lead(comparison: Comparison, repetitions: str) -> Iterator[str]:
     yield warn_of_falls(comparison)
     yield describe_unequal_work(comparison)
-    first, last = comparison.steps[0], comparison.steps[-1]
-    delta, left = comparison.judged(first.label, last.label), _describe_largest_loss(last)
+    delta, left = summary.judge_ends(comparison), _describe_largest_loss(comparison.steps[-1])
     money = losses.describe_saving(comparison) or losses.explain_missing_cost(comparison)
     if delta is not None and delta.verdict is verdicts.Verdict.NOT_ENOUGH_DATA and delta.reason is not None:
         yield display.clean_sentence(describe_reason(delta.reason))
     if all(len(step.runs) == 1 for step in comparison.steps) or (
         delta is not None and delta.verdict is verdicts.Verdict.UNCONFIRMED
     ):
-        single = [display.clean(step.label) for step in comparison.steps if len(step.runs) == 1]
+        single = [clean(step.label) for step in comparison.steps if len(step.runs) == 1]
         again = "Repeat every step before you rely on this."
         if len(single) == 1 and len(comparison.steps) == 2:  # noqa: PLR2004 - a pair
             again = f"Only one run of “{single[0]}”: repeat it to confirm this. Rules about changes still apply: "
@@ -220,22 +216,19 @@ def _write_step_lead(comparison: Comparison, repetitions: str) -> Iterator[str]:
         yield from (money, repetitions or again, f"{left}." if left else "")
     else:
         sure = summary.describe_certainty(comparison)
-        said = "; ".join(filter(None, (sure, display.lower_first(left) if sure else left)))
+        said = display.join(sure, lower_first(left) if sure else left)
         yield from (f"{said}." if said else "", money)
     yield _describe_training(comparison)
 
 
 def _describe_largest_loss(step: Step) -> str:
-    held = gpu_time.job_gpu_seconds(step.analyses)
-    lost = gpu_time.lost_seconds_by_class(step.analyses)
-    if not held or not lost or recorded_seconds(step.analyses) < SHORTEST_REPETITION_SECONDS:
+    lost = gpu_time.lost_ratios(step.analyses)
+    if not lost or recorded_seconds(step.analyses) < SHORTEST_REPETITION_SECONDS:
         return ""
-    name, seconds = next(iter(lost.items()))
-    if seconds / held < gains.NOTABLE_RATIO or gpu_time.unobserved_ratio(step.analyses) > gains.MOST_UNSEEN_RATIO:
+    name, ratio = next(iter(lost.items()))
+    if ratio < gains.NOTABLE_RATIO or gpu_time.unobserved_ratio(step.analyses) > gains.MOST_UNSEEN_RATIO:
         return ""
-    return (
-        f"Largest loss now: {losses.name_loss(name, step.analyses)}, {display.percent(seconds / held)} of the GPU time"
-    )
+    return f"Largest loss now: {losses.name_loss(name, step.analyses)}, {percent(ratio)} of the GPU time"
 
 
 def _describe_training(comparison: Comparison) -> str:
@@ -247,18 +240,17 @@ def _describe_training(comparison: Comparison) -> str:
     whole = rates[1] / rates[0] if rates[0] and rates[1] else None
     if whole is None or not max(ratio / whole, whole / ratio) > _HIDDEN:
         return ""
-    size = display.percent(abs(ratio - 1))
+    size = percent(abs(ratio - 1))
     gain = f"{ratio:.1f} times as fast" if ratio >= _TIMES else f"{size} {'faster' if ratio > 1 else 'slower'}"
-    held = gpu_time.job_gpu_seconds(last.analyses)
-    lost = gpu_time.lost_seconds_by_class(last.analyses)
-    is_short = held and max(analysis.seconds for analysis in last.analyses) < _SHORT
-    is_hidden = ratio > max(whole, 1.0) and is_short and lost.get("startup", 0.0) / held >= _START_UP
+    lost = gpu_time.lost_ratios(last.analyses)
+    is_short = max(analysis.seconds for analysis in last.analyses) < _SHORT
+    is_hidden = ratio > max(whole, 1.0) and is_short and lost.get("startup", 0.0) >= _START_UP
     is_steady = last.training_source is not None and last.training_source.basis is TrainingBasis.STEADY_PHASE
     without = ", without the wait for the first batch," if is_steady and is_short else ""
     return f"Training alone{without} is {gain}{'; start-up hides the gain in runs this short' if is_hidden else ''}."
 
 
-def _write_notes(comparison: Comparison, findings: Findings, lead: Sequence[str], repetitions: str) -> Iterator[str]:
+def _write_notes(comparison: Comparison, lead: Sequence[str], repetitions: str, *, too_short: bool) -> Iterator[str]:
     final = comparison.steps[-1].analyses
     runs = [each.run for step in comparison.steps for each in step.analyses]
     left_out = [run for delta in comparison.deltas for run in delta.left_out]
@@ -271,14 +263,14 @@ def _write_notes(comparison: Comparison, findings: Findings, lead: Sequence[str]
     unseen = gpu_time.unobserved_ratio(final)
     # the sentence about losses may already say this
     is_said = losses.describe_loss(final) and unseen <= gains.MOST_UNSEEN_RATIO
-    if not findings.too_short and gains.UNSEEN_RATIO < unseen < 1 - gains.NEGLIGIBLE_RATIO and not is_said:
-        yield f"{display.percent(unseen)} of the GPU time has no utilisation data, so it cannot be assessed."
+    if not too_short and gains.UNSEEN_RATIO < unseen < 1 - gains.NEGLIGIBLE_RATIO and not is_said:
+        yield f"{percent(unseen)} of the GPU time has no utilisation data, so it cannot be assessed."
     yield from (line for line in doubted.list_rejections(runs) if line not in lead)
     yield repetitions if repetitions not in lead else ""
 
 
 def build_tiles(
-    comparison: Comparison, findings: Findings, worst: Found | None = None, history: SignalHistory | None = None
+    comparison: Comparison, findings: losses.Findings, worst: Found | None = None, history: SignalHistory | None = None
 ) -> tuple[Tile, ...]:
     step = comparison.steps[-1]
     computing, lost = _build_use_tiles(step, findings)
@@ -299,9 +291,7 @@ def build_tiles(
         return (*first[:2], lost, memory if memory not in first[:2] else hottest)
     if told:
         return (*[*told, computing][:2], lost, memory)
-    held = gpu_time.job_gpu_seconds(step.analyses)
-    wasted = gpu_time.lost_seconds_by_class(step.analyses)
-    is_lost = worst is not None or (held and sum(wasted.values()) / held >= _LOST)
+    is_lost = worst is not None or sum(gpu_time.lost_ratios(step.analyses).values()) >= _LOST
     if is_lost and lost.value != _CANNOT:
         return computing, lost, hottest, memory
     return computing, hottest, energy, memory
@@ -314,7 +304,7 @@ def _list_finding_tiles(found: Found, history: SignalHistory | None) -> Iterator
             value, _, own = value.rpartition(display.GAP)
             unit = own + unit[1:]
         # capitalise GPU names at the start of a line
-        unit, context = (display.raise_first(text) if text == found.gpus else text for text in (unit, context))
+        unit, context = (raise_first(text) if text == found.gpus else text for text in (unit, context))
         if value:
             yield Tile(label=label, value=value, unit=unit, context=context)
     kind = found.finding.kind
@@ -333,7 +323,7 @@ def _list_finding_tiles(found: Found, history: SignalHistory | None) -> Iterator
         )
 
 
-def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
+def _explain_absence(step: Step, findings: losses.Findings) -> tuple[str, str]:
     if not any(analysis.run.gpus for analysis in step.analyses):
         return display.NOT_RECORDED, "No GPU was recorded"
     if losses.is_display_alone(step.analyses):
@@ -352,44 +342,40 @@ def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
     return "", ""
 
 
-def _build_use_tiles(step: Step, findings: Findings) -> tuple[Tile, Tile]:
+def _build_use_tiles(step: Step, findings: losses.Findings) -> tuple[Tile, Tile]:
     labels, analyses = ("GPU time computing", "GPU time lost"), step.analyses
     absent, why = _explain_absence(step, findings)
     if absent:
-        first, second = (Tile(label=label, value=absent, context=why) for label in labels)
-        return first, second
+        return Tile(label=labels[0], value=absent, context=why), Tile(label=labels[1], value=absent, context=why)
     held, unseen = gpu_time.job_gpu_seconds(analyses), gpu_time.unobserved_ratio(analyses)
-    seconds = gpu_time.seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
-    by_class = gpu_time.lost_seconds_by_class(analyses)
+    seconds = gpu_time.sum_classes(analyses)
+    by_class = gpu_time.lost_by_class(analyses)
     unknown = losses.explain_lower_bound(analyses)
     computing, lost = seconds.get("computing", 0.0) / held, sum(by_class.values()) / held
     least = "at least " if unknown else ""
-    share = "not known" if least and lost < gains.NOTABLE_RATIO else f"{least}{display.percent(lost)}"
+    share = "not known" if least and lost < gains.NOTABLE_RATIO else f"{least}{percent(lost)}"
     is_partial = 1 > unseen > gains.UNSEEN_RATIO
-    known = f"{display.percent(computing / (1 - unseen))} of the time recorded" if is_partial else ""
+    known = f"{percent(computing / (1 - unseen))} of the time recorded" if is_partial else ""
     base = known or f"Of {gpu_time.format_held(held, len(analyses))}"
-    first = Tile(label=labels[0], value=display.percent(computing), context=f"{base}; lost {share}")
-    value, unit = "not known", ""
+    first = Tile(label=labels[0], value=percent(computing), context=f"{base}; lost {share}")
     if unknown and lost < gains.NOTABLE_RATIO:
-        context = display.raise_first(unknown)
-    else:
-        is_partly_seen = unseen > gains.MOST_UNSEEN_RATIO
-        seen = held * (1 - unseen) if is_partly_seen else held
-        parts = []
-        for name in [name for name in by_class if by_class[name] / seen >= gains.NEGLIGIBLE_RATIO][:_NAMED]:
-            loss = losses.name_loss(name, analyses) if name == "throttled" else display.lower_first(terms.CLASSES[name])
-            parts.append(f"{loss} {display.percent(by_class[name] / seen)}")
-        value = display.percent(sum(by_class.values()) / seen)
-        context = display.raise_first(", ".join(parts))
-        unit = f"of {gpu_time.format_held(seen, len(analyses))}{' observed' if is_partly_seen else ''}"
-    return first, Tile(label=labels[1], value=value, unit=unit, context=context or "Nothing lost")
+        return first, Tile(label=labels[1], value="not known", context=raise_first(unknown))
+    is_partly_seen = unseen > gains.MOST_UNSEEN_RATIO
+    seen = held * (1 - unseen) if is_partly_seen else held
+    shares = {name: seconds / seen for name, seconds in by_class.items()}
+    named = [name for name, ratio in shares.items() if ratio >= gains.NEGLIGIBLE_RATIO][:_NAMED]
+    titles = terms.CLASSES | {"throttled": losses.name_loss("throttled", analyses)}
+    parts = [f"{lower_first(titles[name])} {percent(shares[name])}" for name in named]
+    unit = f"of {gpu_time.format_held(seen, len(analyses))}{' observed' if is_partly_seen else ''}"
+    context = raise_first(", ".join(parts)) or "Nothing lost"
+    return first, Tile(label=labels[1], value=percent(sum(shares.values())), unit=unit, context=context)
 
 
 def _build_hottest_tile(step: Step) -> Tile:
-    label, peaks = "Hottest GPU", dict[str, float]()
-    for each in (each for analysis in step.analyses for each in analysis.statistics):
-        if (summary := each.metric("gpu_temperature_celsius")) is not None:
-            peaks[each.device] = max(peaks.get(each.device, summary.max), summary.max)
+    label, known = "Hottest GPU", [each for analysis in step.analyses for each in analysis.statistics]
+    held = ((each.device, each.metric("gpu_temperature_celsius")) for each in known)
+    hottest = words.group_holders((device, summary.max) for device, summary in held if summary)
+    peaks = {device: max(each) for device, each in hottest.items()}
     if not peaks:
         return Tile(label=label, value=display.NOT_RECORDED, context="Temperature was not recorded")
     device = max(peaks, key=lambda each: peaks[each])

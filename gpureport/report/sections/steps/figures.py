@@ -24,9 +24,7 @@ from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.time_spent import choose_unit_per_run, choose_unit_per_work
 from gpureport.report.wording import display, scales, terms
 from gpureport.report.wording.differences import WHOLE_RUN_UTILISATION, FigureFormat, build_plain_change
-from gpureport.report.wording.display import format_interval
 from gpureport.report.wording.reasons import describe_no_work
-from gpureport.report.wording.terms import name_figure
 from gpureport.report.wording.words import say
 
 MEMORY, ENERGY, POWER, GPU_SECONDS = "gpu_memory_used_bytes", "energy_joules", "gpu_power_watts", "gpu_seconds"
@@ -49,7 +47,7 @@ _PER_RUN = (GPU_SECONDS, ENERGY, UTILISATION, POWER, measured.SECONDS_TO_TARGET,
 """Columns of the table of steps in display order, if the work is known and if it is not."""
 _LEAST = (POWER, WORK_RATE, ENERGY, UTILISATION, MEMORY, ENERGY_PER_WORK, COST_PER_WORK)
 """Columns to omit if space is short, in this order."""
-_UNEQUAL = 0.1  # relative difference in work from which start-up weighs more in the shorter runs
+_UNEQUAL = 0.1  # difference in work from which start-up weighs more
 _WHOLE = 100  # amount of work from which decimals are dropped
 
 
@@ -109,14 +107,13 @@ class Figures:
             per = batch.per
             scale = scales.Scale(units=((display.clean(currency), 1 / batch.factor),))
         elif metric == ENERGY_PER_WORK:
-            energy = scales.choose_energy_scale(self.values(ENERGY_PER_WORK), unit)
-            per, scale = energy.per, scales.Scale(units=((energy.unit, energy.size),))
+            per, scale = scales.choose_energy_scale(self.values(ENERGY_PER_WORK), unit)
         elif metric == PER_WORK and self.in_seconds:
             scale = scales.GPU_SECONDS
         elif metric in {WORK_RATE, TRAINING_RATE}:
             scale = scales.Scale(units=((f"{scales.name_work(unit or 'units')}/s", 1.0),))
         return FigureFormat(
-            title=name_figure(metric, per),
+            title=terms.name_figure(metric, per),
             scale=scale,
             percent=display.percent if scale is scales.POINTS else None,
             absent="none" if metric == measured.SECONDS_TO_TARGET else display.NOT_RECORDED,
@@ -129,7 +126,7 @@ class Figures:
         if all(side.training_source is None for side in sides):
             left_out.add(TRAINING_RATE)
         one, whole = found[PER_WORK], found[GPU_SECONDS]
-        # if both sides did equal work, GPU time adds nothing to GPU time per unit of work
+        # if both sides did equal work, GPU time adds nothing
         if one.before and one.after and isclose((whole.before or 0.0) / one.before, (whole.after or 0.0) / one.after):
             left_out.add(GPU_SECONDS)
         if all(run.gpu_hour_price is None for side in sides for run in side.runs):
@@ -149,9 +146,9 @@ class Figures:
         return metrics
 
     def column(self, metric: str) -> tuple[str, Callable[[float], str]]:
-        """Return the title of a column, with its unit if any, and a function that prints its values."""
+        """Return the title of a column, and a function that prints its values."""
         if metric == measured.SECONDS_TO_TARGET:
-            return name_figure(metric), display.duration
+            return terms.name_figure(metric), display.duration
         if metric == UTILISATION:
             return WHOLE_RUN_UTILISATION, display.percent
         name, unit, size = self.unit(metric)
@@ -166,7 +163,7 @@ class Figures:
             spent = choose_unit_per_work(self.comparison) if is_work else choose_unit_per_run(max(self.values(metric)))
             return spent.name, spent.unit, spent.size
         if metric == ENERGY:
-            return name_figure(metric), *scales.choose_energy_unit(self.values(metric))
+            return terms.name_figure(metric), *scales.choose_energy_unit(self.values(metric))
         shown = self.format(metric, self.comparison.steps[-1:])
         return shown.title, *shown.scale.units[0]
 
@@ -277,7 +274,7 @@ def format_pair(change: QualityChange) -> list[str]:
 
 def _format_difference(change: QualityChange) -> tuple[str, str]:
     size = "" if change.difference is None else display.signed(change.difference) if change.difference else "none"
-    return size, format_interval(change.interval, display.signed) if change.interval else ""
+    return size, display.format_interval(change.interval, display.signed) if change.interval else ""
 
 
 def list_quality_cells(comparison: Comparison, name: str) -> Iterator[Cell]:
@@ -318,7 +315,7 @@ def _find_falls(comparison: Comparison) -> tuple[str, list[QualityChange]]:
 
 
 def describe_fall(comparison: Comparison) -> str:
-    """Return the first training metric that got worse (`val_accuracy fell from 0.79 to 0.61`), if any."""
+    """Return `val_accuracy fell from 0.79 to 0.61`, if any metric got worse."""
     step, fallen = _find_falls(comparison)
     return f"{_describe_fall(fallen[0], in_full=True)}{step and f' in {step}'}" if fallen else ""
 

@@ -11,7 +11,6 @@ from gpureport.comparison.chain import Comparison, StepPair, compare, pair_steps
 from gpureport.comparison.changes import ChangeKind, FindingChange, SetupChange, has_params, summarize_by_kind
 from gpureport.comparison.comparable import Comparability
 from gpureport.comparison.evidence import Reason, ReasonKind
-from gpureport.comparison.gains import NOTABLE_RATIO
 from gpureport.comparison.run import SampledRun
 from gpureport.comparison.steps import Step
 from gpureport.comparison.training import TrainingGoals
@@ -25,7 +24,6 @@ from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.steps import figures as printed
 from gpureport.report.sections.steps.figures import Figures, Line
 from gpureport.report.wording import differences, display, reasons, terms
-from gpureport.report.wording.differences import FigureFormat
 from gpureport.report.wording.words import WORDS, name_some, say
 
 _VALUE, _NAME = 22, 36
@@ -40,11 +38,10 @@ _FATES = {
     ChangeKind.PERSISTING: "Still there",
     ChangeKind.CANNOT_TELL: "Assessed in only one of the two",
 }
-_Shown = Sequence[tuple[FigureFormat, Delta]]
+_Shown = Sequence[tuple[differences.FigureFormat, Delta]]
 _LOSSES = 3  # maximum number of named losses
 _STARTUP_SHARE, _LONG_SECONDS = 0.05, 600.0
-"""Share of start-up that counts as large, and length in seconds below which a run counts as a short
-trial."""
+"""Share of start-up that counts as large, and seconds below which a run is a short trial."""
 
 
 def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Block]:
@@ -316,18 +313,18 @@ def _describe_potential(comparison: Comparison) -> str:
     if found.unmeasured:
         kinds = display.join_words([display.lower_first(terms.kind_title(kind)) for kind in found.unmeasured])
         return say("potential.unmeasured", step=step, kinds=kinds)
-    lost = found.lost_ratio + found.unseen_ratio
-    if (lost < NOTABLE_RATIO and pauses is not None) or (found.at_most is None and found.pauses_ratio >= NOTABLE_RATIO):
+    lost, least = found.lost_ratio + found.unseen_ratio, gains.NOTABLE_RATIO
+    if (lost < least and pauses is not None) or (found.at_most is None and found.pauses_ratio >= least):
         return say("potential.pauses", step=step, pauses=display.percent(pauses or found.pauses_ratio))
-    if lost + found.pauses_ratio < NOTABLE_RATIO:
+    if lost + found.pauses_ratio < least:
         return say("potential.little", step=step)
     if found.at_most is None:
-        return say("potential.all", step=step, unseen=found.unseen_ratio >= NOTABLE_RATIO)
+        return say("potential.all", step=step, unseen=found.unseen_ratio >= least)
 
     def show(ratio: float) -> str:
-        return display.percent(ratio) if ratio >= NOTABLE_RATIO else ""
+        return display.percent(ratio) if ratio >= least else ""
 
-    named = [loss for loss in found.losses if loss.lost_ratio >= NOTABLE_RATIO][:_LOSSES]
+    named = [loss for loss in found.losses if loss.lost_ratio >= least][:_LOSSES]
     parts = [f"{display.lower_first(terms.CLASSES[loss.name])} {show(loss.lost_ratio)}" for loss in named]
     parts += [say("potential.waits", share=show(found.pauses_ratio))]
     parts += [say("potential.rest", share=show(found.unseen_ratio))]

@@ -29,15 +29,13 @@ from gpureport.report.sections.steps import figures as printed
 from gpureport.report.sections.steps.figures import GPU_SECONDS, Figures, list_analyses
 from gpureport.report.wording import differences, display, scales
 from gpureport.report.wording.differences import ONCE_SETTLED, build_change, build_plain_change
-from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.terms import name_figure, name_one
 from gpureport.report.wording.words import choose_headline, say
 
-_WIDEST = 0.1  # Maximum interval width for stating a scaling share without a clear change.
+_WIDEST = 0.1  # Widest interval of a scaling share that is well known.
 _MAIN = 0.5  # Share of a change that makes its step the main one.
 _TENFOLD = 10.0  # Ratio from which changes are shown as multiples.
-# Maximum number of columns, and of set-up changes below the name of a step.
-_MOST, _MOST_CHANGES = 6, 2
+_MOST, _MOST_CHANGES = 6, 2  # columns, and set-up changes below a name
 _SAME = 0.005  # relative difference below which values print alike
 _WITHOUT_CHANGE = {measured.COST_PER_WORK: "cost", measured.WORK_RATE: "whole-job throughput"}
 _SIZES = (("", 1.0), ("thousand", 1e3), ("million", 1e6), ("billion", 1e9))
@@ -67,7 +65,7 @@ def describe_steps(comparison: Comparison) -> tuple[str, VerdictCode]:
         before, after = (display.or_not_recorded(value, display.percent_formatter(values)) for value in values)
         way = "" if before == after else "rises" if delta.difference > 0 else "falls"
         change = say("headline.use", way=way, before=before, after=after)
-    # good scaling does not change GPU time per unit of work; give the share only if it is well known
+    # good scaling does not change GPU time per unit of work
     is_known = scaled is not None and scaled.interval is not None and scaled.interval[1] - scaled.interval[0] <= _WIDEST
     verdict = delta.verdict
     if verdict is Verdict.NO_CLEAR_CHANGE and max(delta.runs) == 1:
@@ -114,11 +112,11 @@ def _list_causes(comparison: Comparison, delta: Delta) -> list[str]:
 
 
 def _describe_step_change(base: Step, step: Step) -> str:
-    """Return the change that a label of two or more words names: `more loader workers` for `2-more-workers`."""
+    """Return the change in a label: `more loader workers` for `2-more-workers`."""
     words = re.split(r"[-_\s]+", re.sub(r"^[\W_]*(?:\d+[-_.]+)?", "", display.clean(step.label)).strip())
     if len(words) <= 1 or not all(re.fullmatch("[A-Za-z]{2,}", word) for word in words):
         return ""
-    losses = [gpu_time.lost_seconds_by_class(side.analyses) for side in (base, step)]
+    losses = [gpu_time.lost_by_class(side.analyses) for side in (base, step)]
     before, after = (lost.get("waiting_for_input", 0.0) for lost in losses)
     if "workers" in words and "loader" not in words and after < before / 2:
         words.insert(words.index("workers"), "loader")
@@ -150,13 +148,10 @@ def describe_certainty(comparison: Comparison) -> str:
     return say("headline.range", least=least, most=most, word="less" if high <= 1 else "more", runs=runs)
 
 
-_Ends = tuple[float | None, float | None]
-
-
 def build_step_tiles(comparison: Comparison) -> tuple[Tile, ...]:
     figures, memory, last = Figures(comparison), printed.build_memory_tile(comparison), comparison.steps[-1]
     if figures.ends(measured.PER_WORK)[1] is None:
-        # do not judge GPU time if the work is unknown, because the work may differ
+        # without known work, the work may differ
         spent, change = figures.ends(GPU_SECONDS), build_plain_change(*figures.ends(GPU_SECONDS))
         name, unit, size = figures.unit(GPU_SECONDS) if spent[-1] else (name_figure(GPU_SECONDS), "", 1.0)
         context = "Steps count work in different units" if last.value(measured.PER_WORK) else "The work done may differ"
@@ -183,7 +178,13 @@ def build_step_tiles(comparison: Comparison) -> tuple[Tile, ...]:
 
 
 def _set_tile(  # noqa: PLR0913 - the parts of a tile
-    label: str, ends: _Ends, show: Callable[[float], str], change: Change | None, context: str, *, unit: str = ""
+    label: str,
+    ends: tuple[float | None, float | None],
+    show: Callable[[float], str],
+    change: Change | None,
+    context: str,
+    *,
+    unit: str = "",
 ) -> Tile:
     before, after = ends
     return Tile(
@@ -235,7 +236,6 @@ def build_step_table(comparison: Comparison, study: Study | None = None) -> Tabl
     trained = next((change.name for found in judged for change in found if change.leading), None)
     metrics = figures.choose_columns(_MOST - (trained is not None))
     columns = [figures.column(each) for each in metrics]
-    # the subtitle shows the number of runs if it is the same for all steps
     is_uneven = len({len(step.analyses) for step in steps}) > 1
     rows, changes = [], []
     for before, step in zip((None, *steps), steps, strict=False):
@@ -249,7 +249,7 @@ def build_step_table(comparison: Comparison, study: Study | None = None) -> Tabl
         for metric, (_, show) in zip(metrics, columns, strict=True):
             value = step.value(metric)
             delta = None if metric in _WITHOUT_CHANGE else deltas.get(metric)
-            # do not print a change of the settled time below a figure of the whole recording
+            # a change of the settled time is not that of the whole recording
             is_of_this = delta is not None and value is not None and isclose(delta.after or 0.0, value, rel_tol=_SAME)
             change = build_change(delta) if is_of_this else None
             change = change if change and change.arrow else None
@@ -303,7 +303,7 @@ def build_charts(comparison: Comparison, study: Study | None) -> tuple[tuple[Int
 def _list_chain(figures: Figures) -> Iterator[IntervalChart]:
     steps = figures.comparison.steps
     units = {measured.PER_WORK: ("GPU-s", 1.0) if figures.in_seconds else ("GPU-h", measured.HOUR)}
-    units[measured.TRAINING_RATE] = f"{name_work(steps[-1].work_unit)}/s", 1.0
+    units[measured.TRAINING_RATE] = f"{scales.name_work(steps[-1].work_unit)}/s", 1.0
     for metric, (unit, size) in units.items() if figures.comparison.primary == measured.PER_WORK else ():
         rows = []
         for step in steps:
@@ -384,7 +384,7 @@ def _format_percent(ratio: float) -> str:
 
 
 def _split_into_panels(chart: IntervalChart, study: Study) -> Iterator[IntervalChart]:
-    """Yield a panel per value of the first setting, with a bar (perhaps empty) per value of the second."""
+    """Yield a panel per value of the first setting, with a bar per value of the second."""
     rows = dict(zip((group.values for group in study.groups), chart.rows, strict=True))
     ends = [end for row in chart.rows for end in (row.value or 0.0, *(row.interval or ()))]
     ends += [run.value for row in chart.rows for run in row.runs]
