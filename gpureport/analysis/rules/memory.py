@@ -29,10 +29,9 @@ _HOW = {"constant": "never changed", "coarse": "rose between two samples", "mixe
 class _Use(NamedTuple):
     """How one GPU's memory was used.
 
-    `ratio` is the peak as a share of the memory that a job can use. `step` is the largest rise and
-    `spread` the range after it, as shares of the installed memory. `state` is `reserved` if
-    it was taken in one step, `constant` if it never changed, `short`, `coarse` or `sparse` if the log
-    cannot show the step, and otherwise empty.
+    `ratio` is the peak as a share of `capacity`. `step` is the largest rise and `spread` the range
+    after it, as shares of the installed memory. `state` is `reserved`, `constant`, empty, or if
+    the log cannot show the step, `short`, `coarse` or `sparse`.
     """
 
     device: str
