@@ -255,10 +255,9 @@ Judge = Callable[[Context, Limits], Found]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A function that finds one or more related kinds, with its section of `rules.toml`.
+    """A function that finds related kinds, with its section of `rules.toml`.
 
-    `recording` lists what to record besides metrics. With `whole_log`, the function also reads
-    samples outside jobs.
+    With `whole_log`, the function also reads samples outside jobs.
     """
 
     judge: Judge

@@ -1,8 +1,7 @@
 """Trackers whose store is a single file.
 
 Trackio has one SQLite database per project, in which each set of logged values is a row of JSON
-text. The tables of `sacct -P` and CodeCarbon contain one row per run, with means over the run. They
-provide GPU-hours, mean use and energy, but not enough for any check.
+text. The tables of `sacct -P` and CodeCarbon contain only means over each run.
 """
 
 import csv

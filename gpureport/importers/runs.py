@@ -18,8 +18,7 @@ from gpureport.regular_files import is_folder
 _SAME_MINUTES, _COVERED = 0.8, 0.5
 """Minimum shared time of two logs, as a share of the longer log (or of the shorter, if one adds metrics)."""
 _TOGETHER, _INTERVALS = 5_000_000, 3
-"""Maximum time, in microseconds or intervals, between the starts or the ends of a run's logs. One command
-starts all logs of a run, whereas separate jobs on a cluster may begin in the same minute."""
+"""Maximum time, in microseconds or intervals, between the starts or the ends of a run's logs."""
 
 
 class FoundRuns(NamedTuple):

@@ -1,7 +1,7 @@
 """Reads from an MLflow server through its REST API, page by page, with up to eight requests at a time.
 
-Requests have their own time limit, because MLflow's client waits minutes for an unreachable server. MLflow's client is
-used for Databricks and for servers that require signed requests.
+MLflow's client waits minutes for an unreachable server, so it is used only for Databricks and for
+servers that require signed requests.
 """
 
 import base64

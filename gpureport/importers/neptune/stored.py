@@ -1,7 +1,6 @@
 """Reads Neptune runs on disk: exports, `.neptune` folders (clients up to 1.x), and neptune-scale databases.
 
-A row in an exported Parquet file has a project, run, path and type, and a value in the column for
-that type; before November 2025, a file contained many runs. For Neptune 2 runs, the exporter labels
+Before November 2025, an exported file contained many runs. For Neptune 2 runs, the exporter labels
 its machine's local times as UTC, except for the creation time. The client's logs have one operation
 per JSON line; the client's own reader would truncate them.
 """

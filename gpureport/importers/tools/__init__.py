@@ -79,8 +79,7 @@ for _what, *_cells in (line.split("|") for line in _NAMES.strip().splitlines()):
 class ToolLog:
     """The importer for a tool's logs, in one or more forms.
 
-    `longest` contains the maximum line size by form, in bytes. `explain`, which only host logs have, returns why no
-    row is usable.
+    `longest` contains the maximum line size by form, in bytes. `explain` returns why no row is usable.
     """
 
     kind: str
