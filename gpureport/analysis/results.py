@@ -157,7 +157,7 @@ class GpuPrice:
 class Cost:
     """The cost of a run in money and carbon. `idle` is the cost of idle and unused time.
 
-    Energy is summed over all GPUs. `counted` is true if the driver counted all of it. Carbon is CO2 equivalent.
+    `counted` is true if the driver counted all energy. Carbon is CO2 equivalent.
     """
 
     currency: str

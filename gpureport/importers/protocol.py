@@ -95,10 +95,7 @@ class Importer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A file of a run: a log, a file `beside` it, or a log that adds metrics to the log `companion_of`.
-
-    A training log that was found `beside` the log may be unreadable.
-    """
+    """A file of a run: a log, a file `beside` it, or a log that adds metrics to the log `companion_of`."""
 
     path: Path
     importer: Importer
@@ -331,10 +328,7 @@ def _find_named(where: str, runs: Sequence[RunInfo], name: str) -> list[RunInfo]
 
 
 def _find_finished(where: str, runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:
-    """Return unreadable runs, and finished runs with hardware series that are not nested.
-
-    A run and the runs nested in it may have recorded the same hardware.
-    """
+    """Return unreadable runs, and finished runs with hardware series that are not nested."""
     ended = [run for run in runs if not run.deleted and (run.finished or "status" in (selection.filter or ""))]
     found = [run for run in ended if run.hardware or run.fault is not None]
     if not runs:

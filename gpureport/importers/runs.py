@@ -123,7 +123,7 @@ def _group_logs(
 ) -> list[_Group]:
     """Group logs into runs, in order; a log that spans several runs is a companion in each of them.
 
-    A log without times is a separate run. With `only_adding`, the logs are one run, and some only add metrics to it.
+    With `only_adding`, the logs are one run, and some only add metrics to it.
     """
     # logs that were found in different folders are never one run
     folders, paths = Counter(log.folder for log in given), {log.path for log in given}

@@ -154,8 +154,7 @@ def list_caveats(context: Context) -> Iterator[tuple[str, str]]:
             seen = f"The power sensor of the {gpu.model} measures only a quarter of the time (arXiv 2312.02741)."
             yield "power_sensor", seen
         elif gpu.compute_capability < _AVERAGING:
-            seen = "power between samples is not seen"
-            yield "power_sensor", f"A power reading of the {gpu.model} shows a single moment: {seen}."
+            yield "power_sensor", f"A power reading of the {gpu.model} shows one moment: power in between is not seen."
     if metered and any(context.all_series[series.device.id].gaps for series in known):
         yield "energy_without_gaps", "The integral of power leaves out log gaps."
 

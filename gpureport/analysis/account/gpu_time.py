@@ -45,11 +45,14 @@ def attribute_gpu_times(context: Context, rules: Sequence[Rule]) -> Iterator[Gpu
         totals = dict.fromkeys(GPU_TIME_CLASSES, 0) | {"computing": max(left, 0)}
         for (name, _), amount in taken.items():
             totals[name] += amount
-        parts = ((name, cause, amount / 1e6) for (name, cause), amount in taken.items() if cause and amount)
         yield GpuTime(
             device=device,
             seconds=tuple((name, amount / 1e6) for name, amount in totals.items()),
-            parts=tuple(TimePart(name=name, cause=cause, seconds=seconds) for name, cause, seconds in parts),
+            parts=tuple(
+                TimePart(name=name, cause=cause, seconds=amount / 1e6)
+                for (name, cause), amount in taken.items()
+                if cause and amount
+            ),
         )
 
 

@@ -309,10 +309,9 @@ def _fit_step(name: str, facts: RunFacts) -> AdvisedStep | None:
     held = {words: holds(facts) for words, holds in step.needs.items()}
     if (step.frameworks and facts.framework not in step.frameworks) or False in held.values() or step.is_taken(facts):
         return None
-    unknown = tuple(words for words, holds in held.items() if holds is None)
     return AdvisedStep(
         name=name,
-        unknown=unknown,
+        unknown=tuple(words for words, holds in held.items() if holds is None),
         suggestion=_suggest_workers(facts) if name == _WORKERS else "",
     )
 

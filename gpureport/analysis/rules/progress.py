@@ -287,8 +287,9 @@ def _list_changes(context: Context, device: str, series: DeviceSeries, limits: L
 def _is_explained(context: Context, device: str, change: Change) -> bool:
     """Return whether findings, stages or evaluations cover at least half of the time at a level."""
     found = context.findings_on(device) if device else context.earlier_findings
-    known = [one for one in found if KINDS[one.kind].gpu_time_class or one.kind in _STANDING]
-    known = [one for one in known if not is_hardly_reached(one)]
+    known = [
+        one for one in found if (KINDS[one.kind].gpu_time_class or one.kind in _STANDING) and not is_hardly_reached(one)
+    ]
     known += [one for one in context.earlier_findings if one.kind in _SLOWING]
     whole = (context.whole,) if change.is_standing else ()
     spans = intervals.to_spans(part for one in known for part in one.intervals or whole)

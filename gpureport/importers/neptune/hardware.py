@@ -149,10 +149,9 @@ class DeviceRows(NamedTuple):
 
 @dataclass(slots=True)
 class Hardware:
-    """Rows by node and GPU (None for the machine), and counts of how the processes' points were handled.
+    """Rows by node and GPU (None for the machine), and counts of how points were handled.
 
-    GPUs in `never` reported memory but never utilisation. GPUs in `unrestored` reported utilisation but
-    no memory, so missing zeros cannot be restored.
+    GPUs in `never` reported no utilisation, and those in `unrestored` no memory.
     """
 
     processes: list[Process]

@@ -35,8 +35,7 @@ _PROBLEMS: dict[str, CodedProblem] = {
 def find_live_runs(place: str, run: str | None, query: str | None) -> list[Stored]:
     store, parts = f"neptune:{place}", place.strip("/").split("/")
     if len(parts) not in {2, 3} or not all(parts):
-        hint = "give neptune://workspace/project/RUN-ID"
-        raise SourceError(store, "it does not name a project", hint, code="not_a_locator")
+        raise SourceError(store, "it names no project", "give neptune://workspace/project/RUN-ID", code="not_a_locator")
     project = "/".join(parts[:2])
     if run := run or "".join(parts[2:]):
         return [_read_run(store, project, run)]

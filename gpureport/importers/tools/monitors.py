@@ -210,8 +210,8 @@ def _find_windows(header: list[str]) -> tuple[int | None, int | None, list[tools
 def read_nvitop(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
     """Yield the rows of a `ResourceMetricCollector`.
 
-    `collect()` returns means since the last `clear()`. If a script never calls `clear()`, as in nvitop's README, the
-    mean between two rows is computed from their means, each weighted by its duration.
+    `collect()` returns means since the last `clear()`. If a script never calls `clear()`, the mean
+    between two rows is computed from their means, each weighted by its duration.
     """
     before: tuple[int, float, dict[int, float]] | None = None
     for number, (time, lasted, figures, of_means), row in tools.table_rows(lines, first, account, _find_windows):
