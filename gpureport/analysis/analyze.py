@@ -125,7 +125,6 @@ def trace_gpu_time(
 def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], list[NotJudged]]:
     findings, not_judged, left = list[Finding](), list[NotJudged](), list(rules)
     while left:
-        # a rule runs after the rules whose findings it needs
         made_later = {kind for rule in left for kind in rule.kinds}
         rule = next(rule for rule in left if made_later.isdisjoint(set(rule.after) - set(rule.kinds)))
         left.remove(rule)

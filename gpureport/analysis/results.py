@@ -32,8 +32,7 @@ class Job:
 class MetricSummary:
     """A device's metric: its time-weighted mean and quantiles over `seconds`, without log gaps.
 
-    `below` pairs each limit with the share of time below it. Only utilisation has limits. `changes`,
-    `repeated_ratio` and `refresh_seconds` are always None.
+    `below` pairs each limit with the share of time below it. Only utilisation has limits.
     """
 
     metric: str
@@ -68,9 +67,8 @@ class CounterReading:
 class DeviceStatistics:
     """Statistics of one device while jobs held it.
 
-    `idle_seconds` is the time at 5% utilisation or less, and `observed_seconds` the time that samples cover.
-    `energy_joules` is the integral of power over `energy_seconds`, of which `energy_bridged_seconds` are interpolated.
-    It is None if there is a `power_doubt`.
+    `idle_seconds` is the time at 5% utilisation or less. `energy_joules` is the integral of power
+    over `energy_seconds`, of which `energy_bridged_seconds` are interpolated.
     """
 
     device: str
@@ -97,7 +95,7 @@ class StageStatistics:
 
 LOST_CLASSES = ("hollow", "low_use", "throttled", "waiting_for_input", "idle", "unused", "startup", "tail", "gpu_lost")
 GPU_TIME_CLASSES = ("computing", "short_pauses", *LOST_CLASSES, "no_samples", "no_job")
-"""Classes of GPU time. `throttled` is the cost of low clocks: a fifth of the time at 80% of the reference clock."""
+"""Classes of GPU time; `throttled` is a fifth of the time at 80% of the reference clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +119,7 @@ class GpuTime:
 
     @property
     def job_seconds(self) -> float:
-        """Time in which a job held or may have held the GPU; shares refer to it."""
+        """Time in which a job may have held the GPU; shares refer to it."""
         return fsum(amount for name, amount in self.seconds if name != "no_job")
 
     @property
@@ -137,7 +135,7 @@ def sum_seconds_by_class(times: Iterable[Iterable[tuple[str, float]]]) -> dict[s
 
 
 NOTABLE = 0.1
-"""Short pauses of at least this share of the observed job time are reported, since they may be waits."""
+"""Share of the observed job time from which short pauses are reported."""
 
 
 def measure_pauses_ratio(seconds: Mapping[str, float]) -> float:
@@ -159,7 +157,7 @@ class GpuPrice:
 class Cost:
     """The cost of a run in money and carbon. `idle` is the cost of idle and unused time.
 
-    Energy is summed over all GPUs. `counted` is true if the driver counted all of it. Carbon is CO2 equivalent.
+    `counted` is true if the driver counted all energy. Carbon is CO2 equivalent.
     """
 
     currency: str
@@ -194,7 +192,7 @@ class Effect(StrEnum):
 class ClockEventTotal:
     """How a clock event reason (its NVML name or bit) affected a GPU while it was busy.
 
-    The reference is the clock in other busy samples or, failing that, the highest clock. `lost_ratio` is an estimate.
+    The reference is the clock in other busy samples or, failing that, the highest clock.
     """
 
     device: str
@@ -274,7 +272,6 @@ class Analysis:
 
     @property
     def job_gpu_seconds(self) -> float:
-        """GPU time in which a job held or may have held a GPU. Shares are relative to it."""
         return fsum(gpu.job_seconds for gpu in self.gpu_time)
 
     @property

@@ -19,16 +19,16 @@ from gpureport.metrics import Scope
 from gpureport.recording import Recording
 
 Words = Mapping[str, Any]
-"""The fields of a sentence: texts, flags, and values in base units. "@units" lists the format of each value."""
+"""Texts, flags, and values in base units, whose formats are in "@units"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RootCause:
     """A kind that explains findings of another kind.
 
-    With `when`, the other finding must occur `during` the root, `since` its start, or at any time (`ever`).
-    `causes` restricts the causes of the root, and `explains` those of the other. With `needs_place`, the root must
-    have devices and times.
+    `when` the other finding occurs: `during` the root, `since` its start, or `ever`. `causes`
+    restricts the causes of the root, and `explains` those of the other. With `needs_place`, the
+    root must have devices and times.
     """
 
     kind: str
@@ -43,10 +43,8 @@ class RootCause:
 class KindDescription:
     """One kind of finding. Its name is used in JSON and on the command line.
 
-    `says` contains sentences and `steps` contains advice, both by cause or case. `follows` lists
-    possible roots. The best steps and roots come first. `gpu_time_part` is the kind's name within
-    its class of GPU time, and `stretch` a noun for one of its intervals. `report` has the
-    texts for reports. The top of `kinds.toml` explains its keys.
+    `says` contains sentences and `steps` advice, both by cause or case. `follows` lists possible
+    roots. The best steps and roots come first. The top of `kinds.toml` explains all keys.
     """
 
     name: str
@@ -129,9 +127,8 @@ RULE_NAMES = tuple(_SAID)  # every rule, in order
 class Context(Memo):
     """The data that a rule may read. Mappings are keyed by device id.
 
-    `series` has the samples within jobs, `all_series` has all samples. `time_without_job` is the rest. `active` is
-    the time from first to last sustained activity on each GPU, and `window` on any GPU.
-    `earlier_findings` are those of the kinds in the rule's `after`.
+    `series` has the samples within jobs, and `all_series` all samples. `active` is the time from
+    first to last sustained activity on each GPU, and `window` on any GPU.
     """
 
     recording: Recording
@@ -258,10 +255,9 @@ Judge = Callable[[Context, Limits], Found]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A function that finds one or more related kinds, with its section of `rules.toml`.
+    """A function that finds related kinds, with its section of `rules.toml`.
 
-    `conditions` summarise when each kind is found, and `more` adds details. `recording` lists what to record besides
-    metrics. With `whole_log`, the function also reads samples outside jobs.
+    With `whole_log`, the function also reads samples outside jobs.
     """
 
     judge: Judge

@@ -1,9 +1,8 @@
 """Reads sources into recordings: `sources` finds logs, `runs` groups them into runs, and `reading` reads one run.
 
 `source_text` splits a log into lines, a form such as `nvidia_smi/query.py` turns them into `Rows`,
-and `extraction` finds the GPU (`gpu_devices`) and time (`clock`) of each row. `headings` knows the
-words for metrics and units. `surveys` determines how logs are related, which `runs` uses, and
-`joining` joins them into one run. `protocol` defines importers and trackers.
+and `extraction` finds the GPU and time of each row. `headings` knows the words for metrics and
+units. `surveys` relates logs, and `joining` joins them. `protocol` defines importers and trackers.
 """
 
 from collections.abc import Iterator

@@ -96,9 +96,8 @@ def format_columns_option(row: Sequence[str]) -> str:
 class Account:
     """Counts each line of a log once: rows when they are yielded, and other lines when the form reads them.
 
-    `absent` counts cells without a value by column and reason. `rejected` contains the count, the first line and
-    examples for each reason. `snapshot` is true if the log may show only one moment. `mixed_note` is added if GPUs
-    cannot be told apart.
+    `absent` counts cells without a value by column and reason. `snapshot` is true if the log may
+    show only one moment. `mixed_note` is added if GPUs cannot be told apart.
     """
 
     rows: int = 0

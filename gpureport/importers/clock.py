@@ -37,8 +37,9 @@ def load_zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError, RecursionError) as error:
-        hint = "give a name such as Europe/Berlin or UTC"
-        raise SettingsError("--tz", f"no time zone {name!r}", hint, code="unknown_time_zone") from error
+        raise SettingsError(
+            "--tz", f"no time zone {name!r}", "give a name such as Europe/Berlin or UTC", code="unknown_time_zone"
+        ) from error
 
 
 def _offsets(stamps: IntArray, zone: ZoneInfo) -> list[IntArray]:
@@ -55,8 +56,7 @@ def to_utc(stamps: IntArray, zone: ZoneInfo, *, second: bool = False) -> IntArra
     if len(skipped) >= _SEVERAL:
         shown = (EPOCH + timedelta(microseconds=int(skipped.min()))).strftime("%Y-%m-%d %H:%M:%S")
         what = f"{zone.key} skips {shown}, because clocks were set forward, but the log has rows in that hour"
-        hint = "give the zone that the machine's clock was set to, perhaps UTC"
-        raise SettingsError("--tz", what, hint, code="skipped_hours")
+        raise SettingsError("--tz", what, "give the zone of the machine's clock, perhaps UTC", code="skipped_hours")
     # only a repeated hour uses the second offset; an hour skipped in spring uses the first
     return stamps - (np.minimum(first, later) if second else first)
 

@@ -244,8 +244,8 @@ Stamp = tuple[int, bool] | None
 def form(records: Callable[..., Iterable[Record]]) -> Callable[..., Iterator[Rows]]:
     """Turn a function that yields one record per row into a form that yields `Rows`.
 
-    A record is `{"line": 1, "timestamp": Stamp, "index": "0", "gpu_power_watts": 250.0}`: ATTRIBUTES are strings, and
-    metrics are in base units. A missing value is None or left out. `"host": True` marks a row about the machine.
+    A record is `{"line": 1, "timestamp": Stamp, "index": "0", "gpu_power_watts": 250.0}`. A missing
+    value is None or left out. `"host": True` marks a row about the machine.
     """
 
     def read(lines: Iterable[str], first: int, account: Account, **more: Any) -> Iterator[Rows]:

@@ -1,8 +1,7 @@
 """Trackers whose store is a single file.
 
 Trackio has one SQLite database per project, in which each set of logged values is a row of JSON
-text. The tables of `sacct -P` and CodeCarbon contain one row per run, with means over the run. They
-provide GPU-hours, mean use and energy, but not enough for any check.
+text. The tables of `sacct -P` and CodeCarbon contain only means over each run.
 """
 
 import csv
@@ -252,8 +251,9 @@ def _find_tables(path: Path) -> list[Path]:
 
 def _read_table(path: Path, where: str) -> dict[str, _Row]:
     if not path.is_file() or path.stat().st_size > MOST_RECORD_BYTES:
-        what = f"not a file, or larger than {MOST_RECORD_BYTES >> 30} GiB"
-        raise SourceError(where, what, "check the path", code="cannot_read")
+        raise SourceError(
+            where, f"no file, or over {MOST_RECORD_BYTES >> 30} GiB", "check the path", code="cannot_read"
+        )
     lines = [line for line in Text(RawFile(path)) if not line.isspace()]
     of_jobs = "".join(lines[:1]).startswith("JobID|")
     # sacct does not quote cells, but a job name may contain a quotation mark
@@ -269,8 +269,9 @@ def _read_table(path: Path, where: str) -> dict[str, _Row]:
             return {f"{row.id} {row.start}": row for row in starmap(_read_job, runs.items())}
         return {run: _read_run(run, rows) for run, rows in runs.items()}
     except (csv.Error, KeyError) as error:
-        what = f"{path.name} is damaged, or not a table of this kind ({error})"
-        raise SourceError(where, what, "check it", code="cannot_read") from error
+        raise SourceError(
+            where, f"{path.name} is damaged, or not a table of this kind ({error})", "check it", code="cannot_read"
+        ) from error
 
 
 def _record_row(store: Table, info: RunInfo, selection: Selection, options: ReadOptions) -> Tracked:
@@ -321,7 +322,6 @@ def _read_job(job: str, rows: Sequence[Cells]) -> _Row:
             used += use / 100 * tasks * _read_seconds(step)
             seen = max(seen, int(_count(step, "AllocTRES", "gpu")) or gpus)
     mean = used / (gpus * seconds) if 0 < gpus <= min(seen, MOST_GPUS) and seconds else np.nan
-    # for example, `CANCELLED by 1000`
     state = own.get("State", "").partition(" by ")[0]
     faults = {
         "still running": state in {"RUNNING", "SUSPENDED", "COMPLETING", "RESIZING", "STOPPED"},

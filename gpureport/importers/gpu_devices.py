@@ -1,8 +1,7 @@
 """Assigns rows to GPUs by uuid, PCI address, serial number, index, model or position, and collects facts about GPUs.
 
-If no column identifies a GPU, the position of a row does. At every tick, nvidia-smi
-writes one row per GPU, always in the same order, and then waits. Stamps or, failing that, the
-repeating values of a slowly changing column show where ticks begin.
+If no column identifies a GPU, the position of a row does. Stamps or, failing that, the repeating
+values of a slowly changing column show where ticks begin.
 """
 
 import re
@@ -78,8 +77,7 @@ class Gpu:
 class Gpus:
     """The GPUs in a log; `keep` contains the indices to keep (None keeps all).
 
-    If the cell in the most reliable column is empty, the next column identifies a row's GPU. A row without any
-    identity is assigned to the only GPU in the log, or left out if there are several.
+    A row without any identity is assigned to the only GPU in the log, or left out if there are several.
     """
 
     keep: tuple[int, ...] | None = None
@@ -213,10 +211,7 @@ _UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 
 
 def _find_damaged_names(texts: list[Texts], times: IntArray, where: BoolArray, seen: Counter[Identity]) -> BoolArray:
-    """Mark rows with a rare identity where another GPU's row is missing; `seen` counts identities.
-
-    A GPU that appears late or is lost early does not replace rows of other GPUs.
-    """
+    """Mark rows with a rare identity where another GPU's row is missing; `seen` counts identities."""
     suspect, places = np.zeros(len(where), dtype=np.bool_), np.flatnonzero(where)
     keys = np.zeros(len(places), dtype=np.int64)
     for column in texts:

@@ -217,7 +217,7 @@ _LONGEST, _MANY, _LISTED = 64, 10_000, 10
 
 
 def find_table(header: Sequence[str]) -> tuple[list[int], Column, dict[int, Column], list[str]] | None:
-    """Return the positions and column of the time, metrics by position, and other headings (None without a load).
+    """Return the positions and column of the time, metrics by position, and other headings, if any.
 
     In a table with GPU columns, a `memory` column refers to GPU memory.
     """

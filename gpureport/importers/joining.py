@@ -39,10 +39,7 @@ class _Joined:
 
 
 def join_logs(logs: Sequence[surveys.Log], tz: str | None) -> tuple[surveys.Tables, list[Outcome]]:
-    """Join a run's logs. Return each device's rows, one outcome for all main logs, and one for each other log.
-
-    Main logs continue one another. Other logs add devices, or add metrics to rows at the same time.
-    """
+    """Return each device's rows, one outcome for all main logs, and one for each other log."""
     mains = [log for log in logs if log.given.companion_of is None and not log.given.beside]
     companions = [log for log in logs if log.given.companion_of is not None]
     # a single reading counts as 1 s; metrics are added to the host log with the shortest interval
@@ -222,13 +219,13 @@ def _add_log(joined: _Joined, log: surveys.Log, main: str = "") -> Outcome:
 
 
 def _find_known(rows: pa.Table, before: pa.Table | None) -> BoolArray:
-    """Mark the rows that an earlier log contains, too."""
-    names = rows.column_names
-    if before is None or not {*names} <= {*before.column_names}:
+    if (
+        before is None
+        or not {*rows.column_names} <= {*before.column_names}
+        or surveys.shared_time(surveys.find_span(rows), surveys.find_span(before)) < 0
+    ):
         return np.zeros(len(rows), dtype=np.bool_)
-    if surveys.shared_time(surveys.find_span(rows), surveys.find_span(before)) < 0:
-        return np.zeros(len(rows), dtype=np.bool_)
-    return np.isin(surveys.hash_rows(rows), surveys.hash_rows(before.select(names)))
+    return np.isin(surveys.hash_rows(rows), surveys.hash_rows(before.select(rows.column_names)))
 
 
 def _join_columns(
@@ -236,7 +233,7 @@ def _join_columns(
 ) -> pa.Table:
     """Add missing metrics to a device's rows by averaging the nearest readings in another log.
 
-    If readings are means over time (`covering`), a row gets the reading that covers the middle of its interval.
+    Readings that are means over time are `covering`: a row gets the one over its middle.
     """
     every = [max(round(rate * 1e6), 1) for rate in rates]
     times, others = (columns.integers(table.column("timestamp")) for table in (whole, rows))

@@ -1,8 +1,7 @@
 """Finds a run's row in a job table, and reads the run's tags from that row.
 
-A job table is the output of `sacct -P`, or any other table with headings. A run gets the row that names the run, its
-folder or its job, in this order. If there is none, it gets the row of the only job on its machine at that time. If
-several rows fit equally well, it gets no tags.
+A run gets the row that names the run, its folder or its job, in this order, or else that of the
+only job on its machine at that time. If several rows fit equally well, it gets no tags.
 """
 
 import csv
@@ -67,7 +66,6 @@ class LabelTable:
         named = [*(device.node for device in run.devices), *(find_label(run.tags, "node") or "").split(", ")]
         nodes = [shorten_node(node) for node in named if node]
         rows = sorted({row.line: row for row in self._find_rows(run, nodes)}.values())
-        # rows that fit the time and machine are preferred
         rows = [row for row in rows if _fits_time(run, row)] or rows
         rows = [row for row in rows if _fits_node(nodes, row)] or rows
         rows = rows[:1] if len({row.tags for row in rows}) == 1 else rows
@@ -127,8 +125,9 @@ def _read_rows(path: Path) -> tuple[list[LabelRow], list[int]]:
     names = ["_".join(_WORD.findall(redact_text(name))).lower() for name in next(table, (1, []))[1]]
     if {*names}.isdisjoint((*_RUN, _RAW_JOB, *BY_NAME["job"].columns, *BY_NAME["node"].columns)):
         what = f"no column names a run, job or node (columns: {', '.join(filter(None, names[:8]))})"
-        hint = f"add a run or job_id column, or give the output of: {SACCT}"
-        raise SettingsError(str(path), what, hint, code="no_key_column")
+        raise SettingsError(
+            str(path), what, f"add a run or job_id column, or give the output of: {SACCT}", code="no_key_column"
+        )
     rows, unread, machines = [], [], 0
     for line, cells in table:
         if len(cells) != len(names):
@@ -141,8 +140,9 @@ def _read_rows(path: Path) -> tuple[list[LabelRow], list[int]]:
         machines += len(row.nodes) if row else 0
         if machines > _MOST_MACHINES:
             what = f"the jobs up to line {line} ran on more than {_MOST_MACHINES:,} machines in total"
-            hint = "give a table that covers fewer days (sacct -S and -E)"
-            raise SettingsError(str(path), what, hint, code="too_many_machines")
+            raise SettingsError(
+                str(path), what, "give a table that covers fewer days (sacct -S and -E)", code="too_many_machines"
+            )
     return rows, unread
 
 

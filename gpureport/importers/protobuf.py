@@ -1,8 +1,7 @@
 """Reads protobuf messages without their schema, and the scalars in TensorBoard's event files.
 
 A record in an event file consists of the length of its message, a checksum of the length,
-the message, and its checksum. The message contains a wall time, a step and values, each a
-number or a tensor with one number. Images, histograms and texts are skipped.
+the message, and its checksum. Images, histograms and texts are skipped.
 """
 
 import struct

@@ -44,8 +44,8 @@ SEARCHED_BYTES = 4 * 2**20
 class ReadOptions:
     """Options that are part of a run's identity, since they select rows or affect times.
 
-    `columns` contains the query fields of a log without a header, and `interval` the seconds between ticks in a log
-    without stamps. `around` is not an option: it is the local time span of the GPU log, used for files without dates.
+    `columns` are the query fields of a log without a header, and `interval` is for logs without
+    stamps. `around` is the local time span of the GPU log, used for files without dates.
     """
 
     tz: str | None = None
@@ -95,10 +95,7 @@ class Importer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A file of a run: a log, a file `beside` it, or a log that adds metrics to the log `companion_of`.
-
-    A training log that was found `beside` the log may be unreadable.
-    """
+    """A file of a run: a log, a file `beside` it, or a log that adds metrics to the log `companion_of`."""
 
     path: Path
     importer: Importer
@@ -120,8 +117,8 @@ _AT_ONCE = 5_000_000
 class Selection:
     """Selects a tracker's runs, and adds facts to them. None or an empty value selects all runs.
 
-    Without `runs`, all finished runs with hardware series are read. `filter` is in the tracker's query language,
-    `group` is the common name for local recordings of one run, and `map` is a file that explains series names.
+    `filter` is in the tracker's query language, `group` is the common name for local recordings of
+    one run, and `map` is a file that explains series names.
     """
 
     runs: tuple[str, ...] = ()
@@ -142,9 +139,8 @@ class Selection:
 class RunInfo:
     """A run as listed by a store, before it is read; `status` is in the tracker's words.
 
-    `key` identifies the run among all stores if its id does not. `hardware` describes the
-    recorded devices, `lacks` explains why there are none, and `fault` why the run cannot be
-    read. `timezone` is None if the start is in local time.
+    `key` identifies the run among all stores if its id does not. `lacks` explains why there is no
+    hardware, and `fault` why the run cannot be read. `timezone` is None if the start is local.
     """
 
     id: str
@@ -212,8 +208,7 @@ class Store(ABC):
 class Tracker:
     """Reads the stores of one kind of tracker; `kind` is also the prefix of its locators.
 
-    `holds` returns whether a path is a store; `refuse_folder` raises an error if a folder contains data about runs but
-    is not a store.
+    `refuse_folder` raises an error if a folder contains data about runs but is not a store.
     """
 
     kind: str
@@ -333,10 +328,7 @@ def _find_named(where: str, runs: Sequence[RunInfo], name: str) -> list[RunInfo]
 
 
 def _find_finished(where: str, runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:
-    """Return unreadable runs, and finished runs with hardware series that are not nested.
-
-    A run and the runs nested in it may have recorded the same hardware.
-    """
+    """Return unreadable runs, and finished runs with hardware series that are not nested."""
     ended = [run for run in runs if not run.deleted and (run.finished or "status" in (selection.filter or ""))]
     found = [run for run in ended if run.hardware or run.fault is not None]
     if not runs:

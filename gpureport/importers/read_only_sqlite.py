@@ -69,8 +69,9 @@ def open_database(
     except OSError as error:
         raise unreadable(error, path) from error
     except _NOT_UNDERSTOOD as error:
-        what = f"it is locked, damaged, or was not written by {title} ({error})"
-        raise SourceError(str(path), what, hint, code=code) from error
+        raise SourceError(
+            str(path), f"it is locked, damaged, or was not written by {title} ({error})", hint, code=code
+        ) from error
 
 
 def holds_tables(path: Path, tables: Collection[str]) -> bool:

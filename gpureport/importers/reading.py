@@ -182,10 +182,10 @@ class Reading:
         spans = [outcomes[0].span, *added]
         if len(gpus) > MOST_GPUS:
             what = f"it has {len(gpus):,} GPUs, but a run may have at most {MOST_GPUS:,}"
-            hint = "select some with --gpus, or give one log per node"
-            raise SourceError(self.locator, what, hint, code="too_many_gpus")
+            raise SourceError(
+                self.locator, what, "select some with --gpus, or give one log per node", code="too_many_gpus"
+            )
         rates = sorted(rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus)
-        stated = self.file_labels
         quality = merge_quality([each.quality for each in (*outcomes, *(read.outcome for read in training))])
         # objects in a bucket are named by their URL, not by the local copy
         notes = map(name_by_url, (*quality.notes, *dict.fromkeys(self._notes)))
@@ -193,15 +193,15 @@ class Reading:
         run = Run(
             id=self.run_id,
             name=self.name,
-            step=stated.step,
+            step=self.file_labels.step,
             started=min(start for start, _ in spans),
             ended=max(end for _, end in spans),
             timezone=None if quality.synthetic_time else outcomes[0].timezone or self._options.tz,
             interval=rates[len(rates) // 2] if rates else None,
             sources=tuple(replace(each, locator=name_by_url(each.locator)) for each in self.sources),
             devices=tuple(devices),
-            params=stated.params,
-            tags=override_pairs(merge_pairs(outcome.tags for outcome in outcomes), stated.tags),
+            params=self.file_labels.params,
+            tags=override_pairs(merge_pairs(outcome.tags for outcome in outcomes), self.file_labels.tags),
             work=next((read.work for read in training if read.work), None),
             quality=quality,
         )

@@ -18,8 +18,7 @@ from gpureport.regular_files import is_folder
 _SAME_MINUTES, _COVERED = 0.8, 0.5
 """Minimum shared time of two logs, as a share of the longer log (or of the shorter, if one adds metrics)."""
 _TOGETHER, _INTERVALS = 5_000_000, 3
-"""Maximum time, in microseconds or intervals, between the starts or the ends of a run's logs. One command
-starts all logs of a run, whereas separate jobs on a cluster may begin in the same minute."""
+"""Maximum time, in microseconds or intervals, between the starts or the ends of a run's logs."""
 
 
 class FoundRuns(NamedTuple):
@@ -124,7 +123,7 @@ def _group_logs(
 ) -> list[_Group]:
     """Group logs into runs, in order; a log that spans several runs is a companion in each of them.
 
-    A log without times is a separate run. With `only_adding`, the logs are one run, and some only add metrics to it.
+    With `only_adding`, the logs are one run, and some only add metrics to it.
     """
     # logs that were found in different folders are never one run
     folders, paths = Counter(log.folder for log in given), {log.path for log in given}

@@ -81,10 +81,7 @@ _HASHERS = ThreadPoolExecutor(1, thread_name_prefix="sha256")
 
 
 class RawFile:
-    """The bytes of a file, hashed when first read; if bytes are read twice, they must be the same.
-
-    Raises SourceError if the file cannot be read.
-    """
+    """The bytes of a file, hashed when first read; if bytes are read twice, they must be the same."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -89,12 +89,12 @@ def identify(source: str, kind: str | None = None, *, beside: bool = False) -> I
         what = f"{file.account.damage} before its first line"
         raise SourceError(source, what, "copy or compress it again", code="damaged_archive")
     if len(head) < HEAD_BYTES and not head.strip(b"\0\t\r\n "):
-        what = "the file is empty, or contains only blank lines or NUL bytes"
-        raise SourceError(source, what, RECORDS_ONE, code="empty_file")
+        raise SourceError(
+            source, "the file is empty, or contains only blank lines or NUL bytes", RECORDS_ONE, code="empty_file"
+        )
     found = (IMPORTERS[kind] if kind in IMPORTERS.kinds else None) if kind else _recognise(file, head, beside=beside)
     if not kind and (packed := archive_kind(file)):
-        hint = "unpack it and give the extracted files, or leave it out"
-        raise SourceError(source, packed, hint, code="archive_of_files")
+        raise SourceError(source, packed, "unpack it and give its files, or leave it out", code="archive_of_files")
     if found is None:
         other = _recognise(file, head, beside=not beside)
         from gpureport.importers.refusals import explain
@@ -319,9 +319,12 @@ class Labels:
         return replace(run, tags=override_pairs(run.tags, self.table.find_tags(run), self.tags))
 
     def filled_in(self, run: Run) -> Run:
-        params = override_pairs(self.params, run.params)
-        tags = override_pairs(self.tags, run.tags)
-        return replace(run, step=run.step or self.step, params=params, tags=tags)
+        return replace(
+            run,
+            step=run.step or self.step,
+            params=override_pairs(self.params, run.params),
+            tags=override_pairs(self.tags, run.tags),
+        )
 
 
 def _name_gpu_models(run: Run, model: str) -> Run:

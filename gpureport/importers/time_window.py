@@ -33,8 +33,7 @@ _HINT = "give a time since the start, such as 90s, 1h30m or 0:10:00, or a date a
 class Window:
     """Part of a run, from `start` up to but not including `end`; None means unbounded.
 
-    Each is an offset from the start of the run or an absolute time. `job` is a job's number in the log, which becomes
-    part of the run's name.
+    Each is an offset from the start of the run or an absolute time. `job` is a job's number.
     """
 
     start: str | None = None

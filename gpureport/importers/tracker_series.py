@@ -181,8 +181,7 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
         if not metrics and any(entry.reason == NOT_SELECTED for entry in quality.rejected):
             raise SourceError(locator, "it has none of the selected GPUs", "leave out --gpus", code="gpus_not_held")
         if not metrics:
-            hint = "choose another run; --list shows all runs"
-            raise SourceError(locator, "the run has no metrics", hint, code="no_metrics")
+            raise SourceError(locator, "the run has no metrics", "--list shows all runs", code="no_metrics")
         times = join_series(metrics.values()).times
         span = int(times.min()), int(times.max())
     notes, work = [*quality.notes], None
@@ -207,7 +206,6 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
             rows = rows[(points.times[rows] >= span[0]) & (points.times[rows] <= span[1])]
         training = build_training_table(metrics, codes[rows], points.taken(rows))
     unseen = (last - span[1]) / 1e6
-    # more than three intervals without samples at the end cause a note
     if unseen > max(3 * (interval or 0.0), 0):
         what = "before the run ended, so nothing is known about that time; the run's stderr may show why"
         notes.append(f"hardware monitoring ended {unseen:.0f} s {what}")

@@ -204,7 +204,7 @@ def _normalise(name: str) -> str:
 def _find_time_and_step(names: tuple[str, ...]) -> tuple[str | None, str | None, bool]:
     """Return the names of the time and step, and whether any name is the time spent on data loading.
 
-    Without a time or step, an epoch is a step. If there is a `data_time`, `time` is the duration of an iteration.
+    With a `data_time`, `time` is the duration of an iteration.
     """
     known = {_normalise(name): name for name in names}
     waits = DATA_TIME in known

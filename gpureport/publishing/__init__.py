@@ -22,8 +22,7 @@ def prepare(
 ) -> list[Callable[[], str]]:
     """Return functions that each publish something and return a line that describes the result.
 
-    All checks come before the first upload, so that nothing is published if any target is invalid. For
-    `mlflow:STORE`, one file must be a comparison as JSON. The others become artifacts of each compared run.
+    All checks come before the first upload. For `mlflow:STORE`, one file must be a comparison as JSON.
     """
 
     def is_of_mlflow(target: str) -> bool:

@@ -64,8 +64,7 @@ def _prepare_artifact(store: Store, run: RunInfo, file: Path, *, follow_uri: boo
         folder = folder or store.home(run).joinpath("artifacts")
         if not follow_uri and not (folder / ARTIFACT_FOLDER).resolve().is_relative_to(store.root):
             what = f"it keeps artifacts outside the store, in {folder}"
-            how = "add --follow-artifact-uri if you trust the store"
-            raise SourceError(store.where, what, how, code="foreign_artifacts")
+            raise SourceError(store.where, what, "add --follow-artifact-uri if you trust it", code="foreign_artifacts")
         after = ""
         if stated is not None and stated.resolve() != folder.resolve():
             after = f"; MLflow looks in {stated} on another machine, so copy it there"
@@ -113,8 +112,9 @@ def read_run_figures(file: Path) -> list[RunFigures]:
     try:
         return [*_read_runs(json.loads(file.read_text(encoding="utf-8")))]
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
-        what = "not the JSON of a comparison from this version"
-        raise SourceError(str(file), what, hint, code="not_a_comparison_document") from error
+        raise SourceError(
+            str(file), "not the JSON of a comparison from this version", hint, code="not_a_comparison_document"
+        ) from error
     except (OSError, ValueError, RecursionError) as error:
         raise SourceError(str(file), "cannot be read as JSON", hint, code="not_json") from error
 
@@ -183,8 +183,7 @@ def _find_runs(store: Store, known: Sequence[RunFigures], *, skip_missing: bool)
     lost = [figures.name for run, figures in looked if run is None or run.deleted]
     if lost and not skip_missing:
         what = f"nothing was written, because some compared runs are not in the store: {', '.join(lost)}"
-        hint = "write to the others with --skip-missing"
-        raise SourceError(store.where, what, hint, code="unknown_run")
+        raise SourceError(store.where, what, "write to the others with --skip-missing", code="unknown_run")
     return found
 
 
@@ -250,8 +249,9 @@ def _refuse_migration(store: Database) -> None:
         from alembic.script import ScriptDirectory
     except (ImportError, SourceError) as error:
         what = "writing figures to a database requires MLflow's own client"
-        hint = "pip install 'gpureport[mlflow]', or give the URL of its server"
-        raise SourceError(store.where, what, hint, code="not_installed") from error
+        raise SourceError(
+            store.where, what, "pip install 'gpureport[mlflow]', or give the URL of its server", code="not_installed"
+        ) from error
     current = ScriptDirectory(str(Path(mlflow.__file__).parent / "store" / "db_migrations")).get_current_head()
     if store.version != f"schema {current}":
         what = f"its {store.version or 'schema'} does not match MLflow {mlflow.__version__}, which would migrate it"

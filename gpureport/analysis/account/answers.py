@@ -16,17 +16,15 @@ from gpureport.recording import Device, Run
 _RANK = list(Severity)
 _COVERED_SHARE = 0.9  # share of a consequence's time that its root must cover
 _RESOLVED = 1.8
-"""Rows repeat readings if the driver's period exceeds this many sampling intervals: two, less jitter."""
+"""Sampling intervals in the driver's period above which rows repeat readings: two, less jitter."""
 _PART_TIME, _AVERAGING = {(8, 0), (9, 0)}, (8, 0)
-"""Compute capabilities whose power sensor measures only part of the time, and the first that averages power (NVML)."""
+"""Compute capabilities whose sensor measures part of the time, and the first that averages power (NVML)."""
 
 
 def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection[str]) -> tuple[Finding, ...]:
-    """Return the findings in the same order, each with its root or its consequences.
+    """Return the findings in the same order, each with its top root or its consequences.
 
-    A kind lists its possible roots, preferred ones first. Findings that share a kind and a
-    cause act as one root. If a root itself has a root, its consequences move to that one. A
-    root is at least as severe as its most severe consequence.
+    Findings that share a kind and a cause act as one root.
     """
 
     def climb(place: int) -> int:
@@ -156,8 +154,7 @@ def list_caveats(context: Context) -> Iterator[tuple[str, str]]:
             seen = f"The power sensor of the {gpu.model} measures only a quarter of the time (arXiv 2312.02741)."
             yield "power_sensor", seen
         elif gpu.compute_capability < _AVERAGING:
-            seen = "power between samples is not seen"
-            yield "power_sensor", f"A power reading of the {gpu.model} shows a single moment: {seen}."
+            yield "power_sensor", f"A power reading of the {gpu.model} shows one moment: power in between is not seen."
     if metered and any(context.all_series[series.device.id].gaps for series in known):
         yield "energy_without_gaps", "The integral of power leaves out log gaps."
 

@@ -65,8 +65,9 @@ def read_prices(settings: Settings) -> Prices:
     stated = {"currency": section.text("currency"), "date": _read_date(section)}
     for name, value in stated.items() if rates else ():
         if not value:
-            how = f"add {name} under [prices]"
-            raise SettingsError(rates[0].source, f"the prices have no {name}", how, code="incomplete_price")
+            raise SettingsError(
+                rates[0].source, f"the prices have no {name}", f"add {name} under [prices]", code="incomplete_price"
+            )
     intensity = carbon.amount("intensity")
     source = redact_text(carbon.text("source")) or (carbon.at("intensity") if intensity is not None else "")
     return Prices(**stated, rates=tuple(rates), carbon_intensity=intensity, carbon_source=source)
@@ -88,8 +89,9 @@ def _read_date(section: Section) -> str:
     try:
         return date.fromisoformat(str(value)).isoformat() if value != "" else ""
     except ValueError as error:
-        what = f"the value of date must be a date, not {value!r}"
-        raise section.wrong("date", what, "write it as 2026-03-14", code="not_a_date") from error
+        raise section.wrong(
+            "date", f"the value of date must be a date, not {value!r}", "write it as 2026-03-14", code="not_a_date"
+        ) from error
 
 
 def _fold(label: str) -> str:

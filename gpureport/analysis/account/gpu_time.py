@@ -1,8 +1,8 @@
 """Divides every second of every GPU into classes, after all rules have run.
 
-Each moment falls into the first class of `_list_claims` that applies. For waiting, low use and short pauses, only the
-share of a moment in which no kernel ran counts, because coarse samples hide short pauses. The rest is computing, less
-the cost of throttled clocks. Computing therefore means the same in every step of a comparison.
+Each moment falls into the first class of `_list_claims` that applies. For waiting, low use and
+short pauses, only the share in which no kernel ran counts. The rest is computing, less the cost
+of throttled clocks, so computing means the same in every step of a comparison.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -26,13 +26,13 @@ from gpureport.findings import Finding, Interval
 UNKNOWN, OUTSIDE = "unknown", "outside gaps"
 """Causes of idle time: gaps of unknown cause, and idle samples outside sustained work."""
 FAR_SECONDS = 300.0
-"""Sampling interval above which samples cannot show short pauses (pragmatic: two intervals are ten minutes)."""
+"""Sampling interval above which samples cannot show short pauses."""
 _BELOW_PEERS = "imbalance"  # the kind of a GPU that does less than its peers
 _ROUNDING = 1e-6
 _BY_USE = float("nan")  # instead of a share: the part of each moment without a kernel
 
 Claim = tuple[str, str, Spans, float]
-"""A class, its cause, the time that it claims, and the share of that time. Earlier claims take precedence."""
+"""A class, its cause, the time that it claims, and the share of that time."""
 Divided = dict[tuple[str, str], FloatArray]
 
 
@@ -45,11 +45,14 @@ def attribute_gpu_times(context: Context, rules: Sequence[Rule]) -> Iterator[Gpu
         totals = dict.fromkeys(GPU_TIME_CLASSES, 0) | {"computing": max(left, 0)}
         for (name, _), amount in taken.items():
             totals[name] += amount
-        parts = ((name, cause, amount / 1e6) for (name, cause), amount in taken.items() if cause and amount)
         yield GpuTime(
             device=device,
             seconds=tuple((name, amount / 1e6) for name, amount in totals.items()),
-            parts=tuple(TimePart(name=name, cause=cause, seconds=seconds) for name, cause, seconds in parts),
+            parts=tuple(
+                TimePart(name=name, cause=cause, seconds=amount / 1e6)
+                for (name, cause), amount in taken.items()
+                if cause and amount
+            ),
         )
 
 

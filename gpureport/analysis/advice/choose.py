@@ -29,18 +29,14 @@ _FEW_SAMPLES = 8
 _PREFETCHED = 4  # batches that each worker loads ahead; twice PyTorch's default
 _DERIVED = 1.05  # ratio due to rounding in values computed from an amount and a share
 _UNSET = {"prefetch_factor": 2.0, "accumulation": 1.0, "workers": None, "batch": None, "gpu_count": None}
-"""Default values of settings. None means that the default is unknown. All other settings are off by default."""
+"""Default values of settings, or None if unknown. All other settings are off by default."""
 USUAL_CHECK = "The finding is gone from the next report, and the work done per GPU-hour does not fall."
 _FEWEST, _MOST = 2, 8  # workers if the main process loads data, and the maximum if cores are unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """Facts about the run or one finding that decide which advice fits.
-
-    Usage is a ratio from 0 to 1. `gpu_used` is a mean, `cpu_used` and `busiest_core` are medians,
-    `host_memory` is the p95, and `gpu_memory` is the peak of the fullest GPU.
-    """
+    """Facts about the run or one finding that decide which advice fits."""
 
     gpus: int
     gpus_a_machine: int = 1
@@ -96,8 +92,8 @@ class SettingChange:
 class Step:
     """One way to save GPU time, as described in `steps.toml`.
 
-    `needs` maps each condition's text to its function. `frameworks` contains None if the step fits runs of unknown
-    framework. `taken` names the check of whether a run took the step, and `changes` are setting changes that show it.
+    `needs` maps each condition's text to its function. `frameworks` contains None if the framework
+    may be unknown. `taken` names the check of whether a run took the step, and `changes` show it.
     """
 
     name: str
@@ -231,7 +227,7 @@ CONDITIONS: dict[str, _Told] = {
 
 
 def _has_worker_per_core(facts: RunFacts) -> bool | None:
-    """Return whether each process has one loader worker per core, or None if unknown or irrelevant."""
+    """Return whether each process has a loader worker per core, or None if unknown or irrelevant."""
     workers, cores = facts.setup.workers, facts.cores
     if workers is None or not workers.value:
         return None if workers is None else False
@@ -257,7 +253,7 @@ _TAKEN: dict[str, tuple[_Told, tuple[str, ...]]] = {
     "accumulation": (lambda facts: _exceeds(facts, "accumulation", 1), ("accumulation",)),
     "large_batch": (lambda facts: _exceeds(facts, "batch", _FEW_SAMPLES - 1) and None, ("batch",)),
 }
-"""Checks of whether a run took a step, and the settings they read. Any other name is a setting that must be on."""
+"""Checks of whether a run took a step, and their settings. Any other name is a setting that must be on."""
 
 
 def _tell_taken(name: str) -> tuple[_Told, tuple[str, ...]]:
@@ -313,10 +309,9 @@ def _fit_step(name: str, facts: RunFacts) -> AdvisedStep | None:
     held = {words: holds(facts) for words, holds in step.needs.items()}
     if (step.frameworks and facts.framework not in step.frameworks) or False in held.values() or step.is_taken(facts):
         return None
-    unknown = tuple(words for words, holds in held.items() if holds is None)
     return AdvisedStep(
         name=name,
-        unknown=unknown,
+        unknown=tuple(words for words, holds in held.items() if holds is None),
         suggestion=_suggest_workers(facts) if name == _WORKERS else "",
     )
 
@@ -333,7 +328,6 @@ def write_recommendation(finding: Finding, known: RunFacts) -> str:
 
 
 def _suggest_workers(facts: RunFacts) -> str:
-    """Return advice to double the loader workers, up to one per core unless the job hardly uses the CPU."""
     cores, setting, most = facts.cores, facts.setup.workers, "at most one per core"
     if facts.job_hardly_uses_cpu:
         cores, most = None, "even more than one per core, since the job hardly uses the CPU"

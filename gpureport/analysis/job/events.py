@@ -108,8 +108,7 @@ def find_job_events(recording: Recording) -> tuple[JobEvents, ...]:
             found.append(JobEvents("checkpoint" if words & _SAVING else "epoch", name, times))
         if recognise_evaluation(name):
             evaluated.append(JobEvents("epoch", name, np.unique(times)))
-    known = sorted([*found, *evaluated], key=lambda each: each.cause)
-    return tuple(each for each in known if len(each.times))
+    return tuple(each for each in sorted([*found, *evaluated], key=lambda each: each.cause) if len(each.times))
 
 
 def place_events(known: Iterable[JobEvents], spans: Spans, near: float) -> Iterator[tuple[JobEvents, BoolArray]]:

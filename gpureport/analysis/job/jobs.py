@@ -22,7 +22,7 @@ UTILISATION_WINDOW = 1.0  # maximum seconds that one utilisation value covers (N
 ACTIVE = Threshold(value=0.12, unit="1", provenance=Provenance.PRAGMATIC, source="stray kernels cause less")
 SHORTEST_GAP = 5.0  # seconds; a shorter rest within a job is not an idle gap
 NO_WORK, LITTLE_WORK, NO_JOB, STEPS = "no work", "little work", "no job", "steps"
-"""Causes of start-up and tail findings: no lasting work, very little work, no job, or training without the GPUs."""
+"""Causes of start-up and tail findings; with `STEPS`, the job trained without the GPUs."""
 WITHOUT_LASTING_WORK = frozenset({NO_WORK, LITTLE_WORK})
 """Causes of start-up findings about the whole run."""
 EMPTY_MEMORY = 2.0**27  # bytes; a process's context takes more, so with less, no process holds the GPU
@@ -50,7 +50,7 @@ _MOSTLY = 0.5  # share of host samples at a limit; share of samples in light use
 _LIGHT, _LIGHT_BEFORE = 30.0, 120.0  # seconds: the shortest wait in a short job, and more than loading a model takes
 _MACHINE = {CPU: 0.75, IOWAIT: 0.15}
 _CORE = {CORE: 0.96, "process_cpu_cores": 0.96}
-"""Loads at which GPUs may be waiting for the CPU, storage or one core, as in the rules on waits."""
+"""Loads at which GPUs may be waiting, as in the rules on waits."""
 
 _FREE_AT_END = 10.0  # seconds; an evaluation in a separate process begins sooner
 _DISPLAY_MEMORY = 2.0**26  # bytes; a display's windows change memory by at most this
@@ -77,9 +77,8 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
     """Return the time from a GPU's first to last sustained activity, or None if it has none.
 
     Activity is sustained if 60% of the samples in the next 3 s (at least 3 intervals) are active.
-    The end is found in the same way, backwards. Later bursts count if they are at least half as frequent as
-    within the job. If the job works in bursts, three or more earlier bursts count as well. With
-    coarse samples, high power also counts as activity.
+    Later bursts count if they are at least half as frequent as within the job. If the job works in
+    bursts, three or more earlier bursts count as well.
     """
     rows = series.find_known_rows(UTILISATION)
     if within is not None:
@@ -108,7 +107,7 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
 
 
 def _estimate_working_watts(watts: FloatArray, work: BoolArray) -> float:
-    """Return the threshold of work: half-way between a GPU's lowest and its working power."""
+    """Return the power half-way between a GPU's lowest and that at work."""
     known = watts[work & ~np.isnan(watts)]
     if not len(known):
         return float("inf")
@@ -231,11 +230,10 @@ def find_jobs(recording: Recording) -> tuple[Job, ...]:
 def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tracked: bool = False) -> Occupancy:
     """Return the jobs, each GPU's time without a job, the series within jobs, and each GPU's activity.
 
-    A job lasts while any of its GPUs has memory in use. The time before counts as start-up, as the job may already use
-    the CPU, unless it lasts half an hour or more with the host less than half as busy as later. After its first use, a
-    GPU has no job while it is idle and its memory is free. If memory use is unknown, all time belongs to one job,
-    except for long breaks between sessions. A tracker (`is_tracked`) logs all GPUs of its host, so GPUs without work or
-    memory in use are not part of the run.
+    A job lasts while any of its GPUs has memory in use. The time before counts as start-up, unless
+    it lasts half an hour with the host less than half as busy as later. After its first use, a GPU
+    has no job while it is idle and its memory is free. A tracker (`is_tracked`) logs all GPUs of
+    its host, so GPUs without work or memory in use are not part of the run.
     """
     gpus = pick(series, Scope.GPU)
     at_work = {name: one for name, one in series.items() if not (name in gpus and draws_only_display(one))}
@@ -276,7 +274,7 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
 
 
 def _find_session_breaks(series: DeviceSeries) -> intervals.Spans:
-    """Return log gaps between sessions: over half an hour, 60 intervals and the sampled time."""
+    """Return log gaps longer than half an hour, 60 intervals and the sampled time."""
     rows = series.gap_rows
     breaks = np.column_stack([series.end[rows - 1], series.start[rows]])
     return intervals.drop_shorter(breaks, max(RESTART_SECONDS, series.observed_seconds, 60 * series.interval))
@@ -301,7 +299,7 @@ def draws_only_display(series: DeviceSeries) -> bool:
 
 @memoized
 def find_empty_rows(series: DeviceSeries) -> BoolArray:
-    """Return the rows in which a GPU is idle with free memory; none if memory is also free at work."""
+    """Return the rows in which a GPU is idle with free memory, unless it is also free at work."""
     used, power = series.values(UTILISATION), series.values(POWER)
     none: BoolArray = np.zeros(len(series), dtype=np.bool_)
     metric = MEMORY if series.is_recorded(MEMORY) else "gpu_processes"
@@ -344,7 +342,7 @@ def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
 
 @memoized
 def find_other_use(series: DeviceSeries) -> tuple[intervals.Spans, float, float] | None:
-    """Return when another program uses a GPU (around the job), its utilisation, and the job's."""
+    """Return when another program uses a GPU around the job, its utilisation, and the job's."""
     held, total = series.values(MEMORY), memory_total(series) or np.nan
     low = float(np.nanmin(held)) if series.is_recorded(MEMORY) else np.nan
     rows = np.flatnonzero(held > low + _TAKEN * (total - low))

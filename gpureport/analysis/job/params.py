@@ -53,7 +53,7 @@ class CoreCount(NamedTuple):
 class JobParams(dict[str, Setting]):
     """Settings by name. An attribute is None if no param gives it or two disagree.
 
-    `workers` is the number per process, `cores` that of the host or job. `precision` is 1 for 16 bits or fewer.
+    `workers` is per process, `cores` per host or job. `precision` is 1 for 16 bits or fewer.
     """
 
     def __getattr__(self, name: str) -> Setting | None:

@@ -31,10 +31,9 @@ def _list_counted(series: DeviceSeries, *reasons: str) -> Iterator[Evidence]:
 def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClock | None:
     """Return when heat lowered the clock, or None if unknown.
 
-    Event bits and counters show this. Without them, it is inferred from clock, temperature and power. A power cap
-    keeps power at its limit, whereas heat keeps it lower. Single samples vary with the load, so means are compared. A
-    GPU is hot near its temperature limit. If clock and power fall much further, temperatures near the highest in the
-    run also count as hot.
+    Without event bits and counters, it is inferred from clock, temperature and power. A power cap keeps
+    power at its limit, whereas heat keeps it lower. A GPU is hot near its temperature limit. If clock and
+    power fall much further, temperatures near the highest in the run also count as hot.
     """
     if signals.are_events_recorded(series, *HEAT):
         return signals.hold_clock_by_events(series, *HEAT)
@@ -169,8 +168,12 @@ def _tell_slowdown(context: Context, limits: Limits, series: DeviceSeries, kind:
         is_told = not held.is_direct or (signals.are_events_recorded(series, *HEAT) and not is_hot)
         is_brake = is_counted or (find_event_rows(series, BRAKE) & rows).any()
         cause = "power brake" if is_brake else "hardware" if is_told else UNEXPLAINED
-    source = s.temperature_limit_source
-    limit = Threshold(value=s.temperature_limit, unit="Cel", provenance=Provenance.VENDOR, source=source)
+    limit = Threshold(
+        value=s.temperature_limit,
+        unit="Cel",
+        provenance=Provenance.VENDOR,
+        source=s.temperature_limit_source,
+    )
     watts = signals.mean(s.power[rows & is_heat & ~np.isnan(s.power)])
     clock = limits.compare(
         CLOCK,
@@ -359,14 +362,19 @@ def find_locked_clocks(context: Context, limits: Limits) -> Found:
     is_told, s = all(one[1] >= limits.held for one in found), gather_signals(series)
     samples = [int(gather_signals(one).busy.sum()) for *_, one in found]
     sure = doubts.confidence_of(min(samples))
-    limit = "highest" if share >= limits.held else "below"
     yield context.finding(
         "clocks_locked",
         Severity.INFO,
         sure if is_told else doubts.lowest(sure, Confidence.MEDIUM),
         [one.device.id for *_, one in found],
         limits.compare("clock set", "share of busy time", share or np.nan, ">=", "held"),
-        limits.compare(CLOCK, "median while busy, of the highest", ratio, "<", limit),
+        limits.compare(
+            CLOCK,
+            "median while busy, of the highest",
+            ratio,
+            "<",
+            "highest" if share >= limits.held else "below",
+        ),
         samples=sum(samples),
         words={
             "probably": not is_told,

@@ -23,7 +23,7 @@ _MEASURED = (UTILISATION, TEMPERATURE, POWER, CLOCK)
 _XID = "gpu_xid_code"
 _ERRORS = ("Unknown Error", "ERR!")  # printed instead of a reading
 _FALLEN, _MILD = {None, 79}, {45, 63}
-"""Xid codes of a lost GPU (None: a message without a code), and of a stopped process or repaired memory."""
+"""Xid codes of a lost GPU (None: without a code), and of a stopped process or repaired memory."""
 _XID_MESSAGE = re.compile(r"\bXid\b(?: *\((?:PCI:)?[0-9A-Fa-f:.]+\))?[: ]+(\d{1,3})\b")
 _ADDRESS = re.compile(r"\b(?:([0-9A-Fa-f]{4,8}):)?([0-9A-Fa-f]{2}):([0-9A-Fa-f]{2})(?:\.[0-7])?\b")
 

@@ -117,7 +117,7 @@ def _find_cause(context: Context, limits: Limits, series: DeviceSeries, gap: Gap
 
 
 def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> Cause | None:
-    """Return what other GPUs did in a long gap: wait in a collective (`hang`) or work (`peers busy`)."""
+    """Return whether other GPUs waited in a long gap (`hang`) or worked (`peers busy`)."""
     peers = [one for other, one in context.working().items() if other != name]
     span = to_spans([gap.interval])
     used = [one.find_values(UTILISATION, span) for one in peers]
@@ -196,7 +196,7 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and their share o
 
 
 def _place(series: DeviceSeries, gaps: Sequence[Gap], cause: str) -> str:
-    """Return the sentence's case: where the gaps are. `open` means that perhaps no job ran."""
+    """Return the sentence's case. `open` means that perhaps no job ran."""
     shows_jobs = series.is_recorded(MEMORY) or series.is_recorded("gpu_processes")
     is_open = max(gap.interval.seconds for gap in gaps) >= jobs.FREE_BETWEEN_JOBS and not shows_jobs
     if cause == "no process":
@@ -396,7 +396,7 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Found:
 
 
 def _find_burst_distance(series: DeviceSeries) -> float | None:
-    """Return the usual seconds between bursts of work that recur for half of the log in a process."""
+    """Return the usual seconds between bursts that recur for half of the log in a process."""
     busy = series.find_owned(series.values(UTILISATION) > ACTIVE.value)
     if len(busy) < _MANY_BURSTS or not median(series.values(MEMORY)) > jobs.PROCESS_MEMORY.value:
         return None

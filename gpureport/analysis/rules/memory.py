@@ -29,10 +29,9 @@ _HOW = {"constant": "never changed", "coarse": "rose between two samples", "mixe
 class _Use(NamedTuple):
     """How one GPU's memory was used.
 
-    `ratio` is the peak as a share of the memory that a job can use. `step` is the largest rise and
-    `spread` the range after it, as shares of the installed memory. `state` is `reserved` if
-    it was taken in one step, `constant` if it never changed, `short`, `coarse` or `sparse` if the log
-    cannot show the step, and otherwise empty.
+    `ratio` is the peak as a share of `capacity`. `step` is the largest rise and `spread` the range
+    after it, as shares of the installed memory. `state` is `reserved`, `constant`, empty, or if
+    the log cannot show the step, `short`, `coarse` or `sparse`.
     """
 
     device: str
@@ -227,7 +226,10 @@ def find_kept_memory(context: Context, limits: Limits) -> Found:
         if was_there or not is_late or last <= limits.held * peak or peak < limits.least:
             continue
         when = (CPU, context.window), (CPU, rest), (CORE, rest)
-        loads = [[_median(host, *each) for each in when] for host in context.hosts_of(series)]
+        loads = [
+            [median(host.values(metric)[host.rows_between(part.start, part.end)]) for metric, part in when]
+            for host in context.hosts_of(series)
+        ]
         if any(after >= max(limits.load * before, 0.1) or core >= limits.core for before, after, core in loads):
             continue
         is_watched = any(after >= 0 for _, after, _ in loads)
@@ -280,10 +282,6 @@ def host_memory(context: Context, limits: Limits) -> Found:
             samples=len(used),
             words={"full": peak, "cpu": cpu, "cores": waits.say_cores(cores)},
         )
-
-
-def _median(series: DeviceSeries, metric: str, when: Interval) -> float:
-    return median(series.values(metric)[series.rows_between(when.start, when.end)])
 
 
 @rule("oversized_gpu")

@@ -201,8 +201,7 @@ def _find_usual(table: FloatArray) -> FloatArray:
 def find_lower(peers: Peers, metric: str, least: float, limits: Limits) -> dict[str, Change]:
     """Return the GPUs with lower values than equally busy peers for most of the work.
 
-    The difference must exceed the usual spread among GPUs. For clocks, only the faster GPUs count, so half of the GPUs
-    may be slow. A GPU with a slow clock may be busier. Differences are ratios or, for utilisation, points.
+    The difference must exceed the usual spread. For clocks, only the faster GPUs count, so half may be slow.
     """
     used, table = peers.tables[UTILISATION], peers.tables[metric]
     if metric != UTILISATION:

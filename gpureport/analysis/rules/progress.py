@@ -34,7 +34,7 @@ _SIGNS = (
     ("waits", UTILISATION, "1", -1, "the utilisation"),
     ("power", POWER, "W", -1, "the power"),
 )
-"""What may change along with the rate, most informative first: cause, metric, unit, direction, noun."""
+"""What may change with the rate, most informative first: cause, metric, unit, direction, noun."""
 _SLOWING = {"rate_falls", "slow_gpu", "imbalance", "thermal_throttle", "hw_throttle", "hollow_util", "transfer_bound"}
 _STANDING = {"power_limited", "clocks_locked", "pcie_degraded"}
 """Kinds that explain a change although they have no class of GPU time."""
@@ -50,9 +50,8 @@ def find_fall(
 ) -> Change | None:
     """Return a lasting fall of positive values below their usual level, or None.
 
-    Both levels must last for a share of the time and for a minimum time. The fall must be at least `least`. The
-    middle halves of the readings must not overlap, so that bursts, single readings and recurring phases do not count.
-    With `later`, the usual level must come first.
+    Both levels must last. The fall must be at least `least`. The middle halves of the readings must
+    not overlap, so bursts and recurring phases do not count. With `later`, the usual level is first.
     """
     least = limits.fall if least is None else least
     if len(values) < 4 * limits.readings:
@@ -97,7 +96,7 @@ def find_fall(
 
 @memoized
 def _read_rate(context: Context) -> tuple[str, str, IntArray, FloatArray] | None:
-    """Return the training rate's metric, unit, times and values: logged, or from step times or counts."""
+    """Return the training rate's metric, unit, times and values."""
     recording = context.recording
     names = [name for name in events.list_names(recording) if not events.split_words(name) & _CHECKING]
     known = {metric.role: metric for name in reversed(names) if (metric := recognise_metric(name))}
@@ -288,8 +287,9 @@ def _list_changes(context: Context, device: str, series: DeviceSeries, limits: L
 def _is_explained(context: Context, device: str, change: Change) -> bool:
     """Return whether findings, stages or evaluations cover at least half of the time at a level."""
     found = context.findings_on(device) if device else context.earlier_findings
-    known = [one for one in found if KINDS[one.kind].gpu_time_class or one.kind in _STANDING]
-    known = [one for one in known if not is_hardly_reached(one)]
+    known = [
+        one for one in found if (KINDS[one.kind].gpu_time_class or one.kind in _STANDING) and not is_hardly_reached(one)
+    ]
     known += [one for one in context.earlier_findings if one.kind in _SLOWING]
     whole = (context.whole,) if change.is_standing else ()
     spans = intervals.to_spans(part for one in known for part in one.intervals or whole)

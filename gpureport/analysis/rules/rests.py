@@ -86,8 +86,7 @@ def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, li
 def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
     """Return the readings of a GPU. With coarse samples, low utilisation is raised to 50% if power shows work.
 
-    Power shows work above the midpoint between the lowest power and the median at work. With samples over 2 s apart,
-    the limit is twice the idle power at the same clock, if that is less.
+    With samples over 2 s apart, the limit is twice the idle power at the same clock, if that is less.
     """
     rows, interval = series.find_known_rows(UTILISATION), series.interval
     times, still, is_coarse = series.times[rows], limits.still + 1e-6, interval > POINT_SAMPLE_SECONDS
@@ -150,9 +149,9 @@ def _find_edge(one: _Readings, inside: int, step: int, level: float) -> int:
 def _find_fewest(one: _Readings, runs: IntArray, begin: int, past: int) -> int:
     """Return how many low readings in a row show that a GPU is idle.
 
-    One is enough if it covers the time since the last one, or if power is at its idle level in all of them. Otherwise,
-    chance must not explain them: if a share p of m nearby readings is low, k in a row are expected m * p^k times. A
-    long low run counts as one reading. If low readings are common, m is the number of all readings in the job.
+    One is enough if it covers the time since the last one, or if power is at its idle level. Otherwise,
+    if a share p of m nearby readings is low, chance makes k in a row m * p^k times. A long low run
+    counts as one reading. If low readings are common, m is the number of all readings in the job.
     """
     covered = one.series.refresh_period(UTILISATION) or UTILISATION_WINDOW
     if one.series.interval <= covered or one.calm[begin:past].all():

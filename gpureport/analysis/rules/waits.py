@@ -1,7 +1,7 @@
 """GPUs that wait for input because of the CPU, storage, one core or the PCIe link.
 
-A resource is a cause if its load is high while the GPUs do little, and higher than while they are busy. Causes are
-tried in order. Time that one cause explains is left out for the next.
+A resource is a cause if its load is high while the GPUs do little, and higher than while they are
+busy. Causes are tried in order. Time that one cause explains is left out for the next.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -46,7 +46,7 @@ Parts = dict[str, Any]  # keyword arguments for `build_finding`
 
 
 class Sign(NamedTuple):
-    """A load that may keep GPUs waiting: its mean per bin, where it is high, and the length of its rolling mean."""
+    """A load that may keep GPUs waiting: its mean per bin, and the length of its rolling mean."""
 
     metric: str
     series: FloatArray
@@ -295,14 +295,14 @@ def build_finding(  # noqa: PLR0913 - each argument is a field of the finding
 
 
 def find_shortest(context: Context, limits: Limits) -> float:
-    """Return how long a wait must last: in a short job less, unless the user set the limit."""
+    """Return how long a wait must last: less in a short job, unless the user set it."""
     is_short = "shortest_job" in limits and context.window is not None and context.window.seconds < limits.shortest
     is_set = limits["shortest"].provenance is Provenance.SETTINGS
     return limits.shortest_job if is_short and not is_set else limits.shortest
 
 
 def _compare_with_fed(lane: Lane, sign: Sign, spans: intervals.Spans) -> tuple[intervals.Spans, float]:
-    """Return episodes with a higher load than when GPUs are busy, and the mean load then (or NaN)."""
+    """Return the spans with more load than when GPUs are busy, and the mean load then (or NaN)."""
     fed, parts = rolling_mean(lane.used, sign.over) >= _FED, lane.grid.cut(sign.series, spans)
     for span in spans.tolist():
         fed[lane.grid.find_bin_slice(*span)] = False
@@ -322,7 +322,7 @@ def _is_mostly(series: FloatArray, is_so: BoolArray, length: int, share: float =
 
 
 def is_surely_below(samples: FloatArray, limit: float) -> bool:
-    """Return whether a mean is significantly below a limit. In a long log, some are so by chance."""
+    """Return whether a mean is significantly below a limit."""
     known = known_of(samples)
     # by three standard errors
     return bool(len(known) > 1 and known.mean() + 3.0 * known.std(ddof=1) / np.sqrt(len(known)) <= limit)

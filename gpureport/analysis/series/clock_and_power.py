@@ -186,10 +186,9 @@ def compute_loss(series: DeviceSeries, held: HeldClock, slowed: FloatArray) -> F
 
 @memoized
 def scale_power(series: DeviceSeries, at_least: bool = False) -> tuple[FloatArray, bool]:
-    """Return each row's power as a share of the range from idle to the limit, and whether the limit was logged.
+    """Return power as a share of the range from idle to the limit, and whether the limit was logged.
 
-    The share is NaN if unknown. With `at_least`, the power reached for at least half a minute in total replaces an
-    unknown limit, so the true share may be lower.
+    With `at_least`, the power reached for half a minute replaces an unknown limit.
     """
     power, known, limit = series.values(POWER), series.known_values(POWER), read_power_limit(series)
     is_logged, unknown = not np.isnan(limit).all(), (np.full(len(series), np.nan), False)

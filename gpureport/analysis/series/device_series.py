@@ -31,7 +31,7 @@ _MOST_KEPT_ROWS = 1_000_000
 POWER_METRICS = (POWER, "gpu_power_instant_watts")  # checked for implausible readings
 CAPPED = (*POWER_METRICS, MEMORY)  # single readings that no board reaches are left out
 HIGHEST_POWER = 2000.0
-"""A power in watts that no board reaches: twice its limit, or if that is unknown, twice the limit of a B200."""
+"""A power in watts that no board reaches: twice the limit of a B200."""
 _MOST_MEMORY = 2.0**41  # bytes, which no board has
 _LOWEST = 0.5  # watts; even a laptop's GPU draws more at rest
 _UNCHANGED = 120.0  # seconds; sensors update several times per second
@@ -43,7 +43,7 @@ _LATEST: WeakKeyDictionary[SeriesRows, dict[Hashable, Any]] = WeakKeyDictionary(
 
 
 def memoize_latest(rows: SeriesRows, key: Hashable, make: Callable[[], T]) -> T:
-    """Return the result of `make`, cached by key for the latest recording. It must not refer to the rows."""
+    """Return the result of `make`, cached for the latest recording. It must not refer to the rows."""
     if len(rows) > _MOST_KEPT_ROWS:
         return make()
     if rows not in _LATEST:
@@ -56,7 +56,7 @@ def memoize_latest(rows: SeriesRows, key: Hashable, make: Callable[[], T]) -> T:
 
 
 class Memo:
-    """Caches results that depend on a series or a context. The key must contain all else they depend on."""
+    """Caches results of a series or context. The key must contain all else they depend on."""
 
     made: dict[Hashable, Any]
 
@@ -83,16 +83,14 @@ def memoized(make: Callable[P, T]) -> Callable[P, T]:
 
 
 class DeviceSeries(Memo):
-    """The samples of one device, each with the time that it covers. Compared by identity.
+    """The samples of one device, each with the time that it covers, from `start` to `end`.
 
-    A sample covers half the time to each neighbour, but at most 1.25 intervals per side. Next to a log gap and at
-    both ends of the log, it covers half an interval on that side. Where the sampling rate changes, the local interval
-    is used.
+    A sample covers half the time to each neighbour, but at most 1.25 (local) intervals per side, and
+    half an interval next to a log gap and at both ends of the log.
 
-    `times` are timestamps in microseconds in ascending order, possibly with duplicates. A sample covers the time from
-    `start` to `end`. `gap_rows` are the rows after a log gap. `pause_rows` are those after a pause, which is too short
-    to be a log gap but longer than its two samples cover. `window` runs from the first to the last sample of the run,
-    and `interval` is the usual time between samples in seconds.
+    `times` are in microseconds in ascending order, possibly with duplicates. `gap_rows` follow a
+    log gap. `pause_rows` follow a pause, which is shorter but longer than its two samples cover.
+    `interval` is the usual number of seconds between samples.
     """
 
     def __init__(self, device: Device, rows: DeviceRows, window: Interval) -> None:
@@ -115,7 +113,7 @@ class DeviceSeries(Memo):
 
     @property
     def seconds_in_run(self) -> FloatArray:
-        """Seconds that each sample covers within the run. The first and last also cover time outside it."""
+        """Seconds that each sample covers within the run."""
         inside = np.minimum(self.end, self.window.end) - np.maximum(self.start, self.window.start)
         return np.asarray(np.maximum(inside, 0) / 1e6, dtype=np.float64)
 
@@ -263,6 +261,5 @@ def measure_sample_extents(
 
 
 def _compute_limits(interval: float) -> tuple[np.int64, np.int64, np.float64]:
-    """Return the time a sample covers next to a gap and at most per side, and the longest pause."""
     edge, cap = (np.int64(np.rint(interval * share * 1e6)) for share in (0.5, _LONGEST_SIDE_INTERVALS))
     return edge, cap, np.float64(gap_seconds(interval) * 1e6)

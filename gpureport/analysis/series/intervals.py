@@ -1,4 +1,4 @@
-"""Operations on spans: sorted, disjoint, half-open intervals in microseconds, as int64 arrays of shape (n, 2)."""
+"""Operations on spans: sorted, disjoint, half-open intervals in microseconds."""
 
 from collections.abc import Callable, Iterable
 from functools import reduce
@@ -90,7 +90,7 @@ def measure_covered_before(stretches: Spans, times: IntArray) -> IntArray:
 
 
 def find_runs(mask: BoolArray, breaks: BoolArray | None = None) -> tuple[IntArray, IntArray]:
-    """Return each run of true rows as its first and past-the-end row. Rows in `breaks` start a new run."""
+    """Return each run's first and past-the-end row. Rows in `breaks` start a new run."""
     padded = np.zeros(len(mask) + 2, dtype=np.bool_)
     padded[1:-1] = mask
     edges = (padded[1:] != padded[:-1]).nonzero()[0]
@@ -106,7 +106,7 @@ def find_runs(mask: BoolArray, breaks: BoolArray | None = None) -> tuple[IntArra
 def find_hysteresis_runs(
     values: FloatArray, *, enter: float, leave: float, breaks: BoolArray | None = None
 ) -> tuple[IntArray, IntArray]:
-    """Return runs of rows at or below `leave` that reach `enter`. NaN counts as at or below `leave`."""
+    """Return runs of rows at or below `leave` (or NaN) that reach `enter`."""
     first, stop = find_runs(~(values > leave), breaks)
     low, _ = find_runs(values <= enter, breaks)
     deep = np.searchsorted(low, stop) > np.searchsorted(low, first)

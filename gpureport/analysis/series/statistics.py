@@ -23,13 +23,13 @@ _READ_DELAY_SECONDS = 1.0  # from a row's timestamp to the reading of its counte
 _LONGEST_HOLE = 3600.0  # seconds; longer periods without samples get no bins
 
 Increments = tuple[IntArray, FloatArray, BoolArray, CounterReading]
-"""Rows with a counter value, increments between them (0 if impossible), whether each crosses a log gap, and the sum."""
+"""Rows with a value, increments (0 if impossible), whether each crosses a log gap, and the sum."""
 
 
 def measure_increments(series: DeviceSeries, metrics: Sequence[str], most: float) -> Increments | None:
-    """Return the increments of a counter (the largest if there are several), or None if fewer than two rows have all.
+    """Return the increments of a counter (the largest of several), or None for fewer than two rows.
 
-    A counter that falls was reset, so its new value counts. Increments of more than `most` per second are left out.
+    A counter that falls was reset, so its new value counts. `most` is per second.
     """
     values = np.stack([series.values(metric) for metric in metrics])
     rows = np.flatnonzero(~np.isnan(values).any(axis=0)).astype(np.int64)
@@ -176,7 +176,7 @@ class Grid:
         return self.find_bin_edges(bins, "right"), self.find_bin_edges(bins + 1, "left")
 
     def average_metric(self, series: DeviceSeries, metric: str) -> FloatArray:
-        """Return a metric's time-weighted mean per bin. A value counts at its window's middle."""
+        """Return a metric's mean per bin. A value counts at its window's middle."""
         return series.memoize(("mean", metric, self._key), lambda: self.average_values(series, series.values(metric)))
 
     def average_values(self, series: DeviceSeries, values: FloatArray) -> FloatArray:
@@ -193,7 +193,7 @@ class Grid:
         return self.start, self.width, self.count, self.removed.tobytes()
 
     def mask_to_spans(self, mask: BoolArray, within: float, shortest: float) -> intervals.Spans:
-        """Return spans of true bins of at least `shortest` seconds, with holes up to `within` closed."""
+        """Return spans of at least `shortest` seconds, with holes up to `within` closed."""
         first, stop = intervals.find_runs(mask)
         edges = np.column_stack([self.find_bin_edges(first, "right"), self.find_bin_edges(stop, "left")])
         long = intervals.drop_shorter(intervals.union(edges, within=round(within * 1e6)), shortest)
@@ -222,7 +222,7 @@ def median_over_devices(series: Sequence[FloatArray]) -> FloatArray:
 
 
 def rolling_mean(values: FloatArray | BoolArray, length: int) -> FloatArray:
-    """Return the mean of the `length` bins around each bin (fewer at both ends), leaving out NaN."""
+    """Return the mean of the `length` bins around each bin, leaving out NaN."""
     known = ~np.isnan(values)
     first = np.arange(len(values)) - length // 2
     start, stop = np.maximum(first, 0), np.minimum(first + length, len(values))
@@ -232,7 +232,7 @@ def rolling_mean(values: FloatArray | BoolArray, length: int) -> FloatArray:
 
 
 def mark_low(values: FloatArray, enter: float, leave: float) -> BoolArray:
-    """Return the bins of each run at or below `leave` that reaches `enter`. NaN counts as at or below `leave`."""
+    """Return the bins of each run at or below `leave` (or NaN) that reaches `enter`."""
     inside = np.zeros(len(values), dtype=np.bool_)
     for first, stop in zip(*intervals.find_hysteresis_runs(values, enter=enter, leave=leave), strict=True):
         inside[first:stop] = True

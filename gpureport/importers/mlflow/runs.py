@@ -1,8 +1,7 @@
 """Opens the MLflow store named by a locator, and reads a run as `Tracked`.
 
-MLflow's monitor reads a value, waits for an interval that is not recorded, and then logs the value
-with the current time. So each value was read when the previous one was logged, and the first when
-the run started.
+MLflow's monitor reads a value, waits, and then logs it with the current time. So each value was
+read when the previous one was logged, and the first when the run started.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Reads from an MLflow server through its REST API, page by page, with up to eight requests at a time.
 
-Requests have their own time limit, because MLflow's client waits minutes for an unreachable server. MLflow's client is
-used for Databricks and for servers that require signed requests.
+MLflow's client waits minutes for an unreachable server, so it is used only for Databricks and for
+servers that require signed requests.
 """
 
 import base64
@@ -112,8 +112,9 @@ class Server(Store):
         except (OSError, http.client.HTTPException) as error:
             why = f"no answer in {self._limit:g} s" if isinstance(error, TimeoutError) else " ".join(str(error).split())
             hint = "check the address, the scheme (https or http), the certificate, and that the server is running"
-            what = f"cannot be reached: {redact_start(why)}"
-            raise SourceError(self.where, what, hint, code="no_connection") from error
+            raise SourceError(
+                self.where, f"cannot be reached: {redact_start(why)}", hint, code="no_connection"
+            ) from error
 
     def _connect(self) -> http.client.HTTPConnection:
         if not self._secure:
@@ -181,8 +182,9 @@ class Server(Store):
             except SourceError as error:
                 if wanted is None or error.code != "bad_request":
                     raise
-                hint = "see MLflow's documentation on searching runs"
-                raise SettingsError("--filter", error.what, hint, code="bad_filter") from error
+                raise SettingsError(
+                    "--filter", error.what, "see MLflow's documentation on searching runs", code="bad_filter"
+                ) from error
         return sorted(found, key=lambda run: (-(run.started or 0), run.id))
 
     def _info(self, run: dict[str, Any]) -> RunInfo:
@@ -265,8 +267,9 @@ def load_mlflow(where: str) -> Any:
     try:
         return import_module("mlflow")
     except ImportError as error:
-        hint = "pip install 'gpureport[mlflow]'"
-        raise SourceError(where, "this requires MLflow's own client", hint, code="not_installed") from error
+        raise SourceError(
+            where, "this requires MLflow's own client", "pip install 'gpureport[mlflow]'", code="not_installed"
+        ) from error
 
 
 def call_mlflow(uri: str, where: str, call: Callable[[Any, Any], Any]) -> Any:
@@ -274,8 +277,9 @@ def call_mlflow(uri: str, where: str, call: Callable[[Any, Any], Any]) -> Any:
     try:
         return call(mlflow, mlflow.MlflowClient(uri))
     except mlflow.exceptions.MlflowException as error:
-        hint = "check the address and the credentials"
-        raise SourceError(where, " ".join(str(error).split()), hint, code="request_failed") from error
+        raise SourceError(
+            where, " ".join(str(error).split()), "check the address and the credentials", code="request_failed"
+        ) from error
 
 
 class SignedServer(Server):

@@ -149,10 +149,9 @@ class DeviceRows(NamedTuple):
 
 @dataclass(slots=True)
 class Hardware:
-    """Rows by node and GPU (None for the machine), and counts of how the processes' points were handled.
+    """Rows by node and GPU (None for the machine), and counts of how points were handled.
 
-    GPUs in `never` reported memory but never utilisation. GPUs in `unrestored` reported utilisation but
-    no memory, so missing zeros cannot be restored.
+    GPUs in `never` reported no utilisation, and those in `unrestored` no memory.
     """
 
     processes: list[Process]
@@ -181,7 +180,7 @@ class Hardware:
 def read_hardware(processes: Iterable[Process], gpus: Sequence[int] | None) -> Hardware:
     """Return the rows that processes recorded about machines and the selected GPUs (None selects all).
 
-    GPUs without a number are numbered in the order in which processes began; successive processes reuse numbers.
+    GPUs without a number are numbered as processes began; successive processes reuse numbers.
     """
     found, bare = Hardware([*processes]), list[DeviceRows]()
     held = [block for process in found.processes for block in _sample(found, process) if len(block.times)]

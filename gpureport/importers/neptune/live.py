@@ -1,8 +1,7 @@
 """Reads runs from a self-hosted Neptune server through Neptune's client; Neptune's public service has closed.
 
-The client reads its time limit from the environment on import, returns times in the zone of its process, and writes to
-standard output. So the client runs in a separate process (`python -m` with this module), which is ended if it stops
-responding.
+The client reads its time limit from the environment, returns times in the zone of its process, and
+writes to standard output. So it runs in a separate process, which is ended if it does not respond.
 """
 
 import json
@@ -36,8 +35,7 @@ _PROBLEMS: dict[str, CodedProblem] = {
 def find_live_runs(place: str, run: str | None, query: str | None) -> list[Stored]:
     store, parts = f"neptune:{place}", place.strip("/").split("/")
     if len(parts) not in {2, 3} or not all(parts):
-        hint = "give neptune://workspace/project/RUN-ID"
-        raise SourceError(store, "it does not name a project", hint, code="not_a_locator")
+        raise SourceError(store, "it names no project", "give neptune://workspace/project/RUN-ID", code="not_a_locator")
     project = "/".join(parts[:2])
     if run := run or "".join(parts[2:]):
         return [_read_run(store, project, run)]

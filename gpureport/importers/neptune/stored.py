@@ -1,7 +1,6 @@
 """Reads Neptune runs on disk: exports, `.neptune` folders (clients up to 1.x), and neptune-scale databases.
 
-A row in an exported Parquet file has a project, run, path and type, and a value in the column for
-that type; before November 2025, a file contained many runs. For Neptune 2 runs, the exporter labels
+Before November 2025, an exported file contained many runs. For Neptune 2 runs, the exporter labels
 its machine's local times as UTC, except for the creation time. The client's logs have one operation
 per JSON line; the client's own reader would truncate them.
 """
@@ -141,9 +140,9 @@ def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
 
 @contextmanager
 def _open(path: Path, root: Path, names: Sequence[str]) -> Iterator[Iterator["pa.Table"]]:
-    """Yield tables with the named columns, one per row group of a file. Raises SourceError.
+    """Yield tables with the named columns, one per row group of a file, without their statistics.
 
-    Column statistics are ignored, because statistics that contradict the schema crash the process.
+    Statistics that contradict the schema crash the process.
     """
 
     def read(group: int) -> "pa.Table":
@@ -155,8 +154,7 @@ def _open(path: Path, root: Path, names: Sequence[str]) -> Iterator[Iterator["pa
         check_regular_file(path, root=root)
         held = parquet.read_schema(path).names
         if missing := [name for name in (*_KEYS, *_POINTS) if name not in held]:
-            what = f"it has no {missing[0]} column"
-            raise SourceError(str(path), what, "export the run again", code="no_such_column")
+            raise SourceError(str(path), f"it has no {missing[0]} column", "export it again", code="no_such_column")
         file = parquet.ParquetFile(path, read_dictionary=_KEYS)
         wanted = [name for name in held if name in names]
         yield map(read, range(file.num_row_groups))
@@ -164,8 +162,9 @@ def _open(path: Path, root: Path, names: Sequence[str]) -> Iterator[Iterator["pa
         if isinstance(error, OSError) and error.strerror:
             raise unreadable(error, path, code_system_error(error, "cannot_read")) from error
         reason = redact_start(str(error).partition("\n")[0], 120) or type(error).__name__
-        what = f"the Parquet file is damaged ({reason})"
-        raise SourceError(str(path), what, "copy or export it again", code="damaged_export") from error
+        raise SourceError(
+            str(path), f"the Parquet file is damaged ({reason})", "copy or export it again", code="damaged_export"
+        ) from error
 
 
 def _survey(path: Path, root: Path, found: Found) -> set[tuple[str, str]]:
@@ -293,8 +292,7 @@ def _read_folder(run: Stored, folder: Path, root: Path) -> Points:
             except _NO_OPERATION:
                 torn.append(number)
         if torn[:1] == [1] and len(lines) > 1:
-            what = "line 1 is not a Neptune client operation"
-            raise SourceError(str(path), what, "copy the folder again", code="damaged_run")
+            raise SourceError(str(path), "line 1 is no client operation", "copy the folder again", code="damaged_run")
         if torn:
             # a killed process may leave half a line, but only at the end
             reason = CUT_LAST_LINE if torn == [len(lines)] else TORN

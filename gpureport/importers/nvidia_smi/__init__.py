@@ -147,7 +147,7 @@ _OF_GPU = {"gpu", "utilization", "sm"}
 def declare(line: str) -> Layout | None:
     """Return the layout that a header declares, or None for any other line.
 
-    Every cell in a header is a field name. Headings written by people are accepted if the table is clearly about GPUs.
+    Headings written by people are accepted if the table is clearly about GPUs.
     """
     if not line[:1].isalpha() or not _TITLE.fullmatch(line):
         return None

@@ -79,8 +79,7 @@ for _what, *_cells in (line.split("|") for line in _NAMES.strip().splitlines()):
 class ToolLog:
     """The importer for a tool's logs, in one or more forms.
 
-    `longest` contains the maximum line size by form, in bytes. `explain`, which only host logs have, returns why no
-    row is usable.
+    `longest` contains the maximum line size by form, in bytes. `explain` returns why no row is usable.
     """
 
     kind: str
@@ -234,8 +233,9 @@ def refuse_machines(seen: dict[str, bool], host: object, *, named: bool) -> None
         seen[host] = seen.get(host, True) and named
     if len(seen) > 1 and not all(seen.values()):
         what = f"GPUs from several machines ({redact_start(', '.join(sorted(seen)[:5]))}) have no UUID"
-        hint = "write one file per machine and read them with --as-one-run"
-        raise SourceError("the log", what, hint, code="several_machines")
+        raise SourceError(
+            "the log", what, "write one file per machine and read them with --as-one-run", code="several_machines"
+        )
 
 
 def parse_stamp(text: str) -> Stamp:

@@ -1,8 +1,7 @@
 """Reads logs from DCGM: `dcgmi dmon`, job statistics, CSV files with DCGM fields, and pages from dcgm-exporter.
 
-Fields are from dcgm_fields.h and dcgm_fields.cpp. dcgm-exporter 4.9.0 added units to field names, but
-`DCGM_FI_DEV_GPU_UTIL_RATIO` is in per cent in DCGM 4.5 and 4.6. If NVIDIA's sources disagree about a unit, the field is
-kept as text. `dcgmi dmon` writes no time, and chooses the column order.
+Fields are from dcgm_fields.h and dcgm_fields.cpp. If NVIDIA's sources disagree about a unit, the
+field is kept as text. `dcgmi dmon` writes no time, and chooses the column order.
 """
 
 import re

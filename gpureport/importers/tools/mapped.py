@@ -83,8 +83,9 @@ def read_column(columns: Section, heading: str, *, by_row: bool) -> MappedColumn
     name, stated, device = map(said.text, ("metric", "unit", "device"))
     metric = BY_NAME.get(name)
     if metric is None:
-        hint = "gpureport explain lists all metrics"
-        raise said.wrong("metric", f"no metric {name!r} ({column})", hint, code="unknown_metric")
+        raise said.wrong(
+            "metric", f"no metric {name!r} ({column})", "gpureport explain lists all metrics", code="unknown_metric"
+        )
     unit = stated or CLEAR.get(metric.unit, "")
     if unit not in UNITS or UNITS[unit].base != metric.unit:
         hint = f"its units are {', '.join(_list_units(metric.unit)) or 'none'}"
@@ -177,10 +178,9 @@ def draft_map(text: str) -> str:
     for (line, below), delimiter in product(pairwise([*filter(str.strip, text.splitlines()), ""]), _DELIMITERS):
         header, row = (tools.split_cells(each, delimiter) for each in (line, below))
         texts = {cell for cell in header if cell and headings.parse_number(cell) is None}
-        numbers = len(row) == len(header) and {*map(headings.parse_number, map(_use_point, row))} - {None}
         is_timed = len(row) == len(header) and any(map(_holds_time, header, row))
-        # several different texts are headings
-        if 1 < len(header) == len(texts) <= _MOST_COLUMNS and ((is_timed and numbers) or any(map(_prove, header))):
+        has_data = is_timed and {*map(headings.parse_number, map(_use_point, row))} != {None}
+        if 1 < len(header) == len(texts) <= _MOST_COLUMNS and (has_data or any(map(_prove, header))):
             return "\n".join(_draft(header, row)) + "\n"
     return ""
 

@@ -210,8 +210,8 @@ def _find_windows(header: list[str]) -> tuple[int | None, int | None, list[tools
 def read_nvitop(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
     """Yield the rows of a `ResourceMetricCollector`.
 
-    `collect()` returns means since the last `clear()`. If a script never calls `clear()`, as in nvitop's README, the
-    mean between two rows is computed from their means, each weighted by its duration.
+    `collect()` returns means since the last `clear()`. If a script never calls `clear()`, the mean
+    between two rows is computed from their means, each weighted by its duration.
     """
     before: tuple[int, float, dict[int, float]] | None = None
     for number, (time, lasted, figures, of_means), row in tools.table_rows(lines, first, account, _find_windows):
@@ -226,8 +226,7 @@ def read_nvitop(lines: Iterable[str], first: int, account: Account) -> Iterator[
                     cells[place] = ""
                 elif place in means:
                     value = (means[place] * duration - before[2][place] * before[1]) / (duration - before[1])
-                    # rounding may move a difference of means just outside 0 to 100%; a value further out is
-                    # invalid
+                    # rounding may move a difference of means just outside 0 to 100%
                     value = 0.0 if -_OVERSHOOT * abs(means[place]) - 1e-9 <= value < 0 else value
                     part = "(%)" in name and "fan" not in name and value <= 100 * (1 + _OVERSHOOT)
                     cells[place] = min(value, 100.0) if part else value
