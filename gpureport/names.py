@@ -10,7 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain, pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 class LabelTag(NamedTuple):
@@ -76,10 +79,15 @@ def override_pairs(*layers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str],
 
 def merge_pairs(stated: Iterable[Iterable[tuple[str, str]]]) -> tuple[tuple[str, str], ...]:
     """Return the params or tags of all parts of a run, merged by name. If values differ, all are listed."""
-    values: dict[str, dict[str, None]] = {}
-    for name, value in chain.from_iterable(stated):
-        values.setdefault(name, {})[value] = None
-    return tuple((name, ", ".join(each)) for name, each in values.items())
+    values = group_pairs(chain.from_iterable(stated))
+    return tuple((name, ", ".join(dict.fromkeys(each))) for name, each in values.items())
+
+
+def group_pairs(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    groups: dict[Key, list[Value]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 def read_environment_labels(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

@@ -18,6 +18,7 @@ from gpureport.checks.limit import SHARE, Limit, Subject, Why, parse_limit
 from gpureport.checks.policy import PolicyEntry
 from gpureport.errors import SettingsError
 from gpureport.findings import Check, CheckOutcome
+from gpureport.names import group_pairs
 from gpureport.number_format import MINUS
 from gpureport.report.formats import markdown
 from gpureport.report.wording import display, terms
@@ -168,13 +169,9 @@ def render_text(checks: Sequence[Check]) -> str:
     for outcome, word in OUTCOMES.items():
         for clause in describe_checks(checks, outcome):
             lines.append(f"{word}: {clause}{'' if clause.endswith('?') else '.'}")
-    passed: dict[str, list[str]] = {}
-    notes: dict[str, list[str]] = {}
-    for check in checks:
-        if check.outcome is CheckOutcome.PASSED:
-            passed.setdefault(check.limit, []).append(check.observed)
-        if check.reason and check.outcome in {CheckOutcome.BROKEN, CheckOutcome.PASSED}:
-            notes.setdefault(check.reason, []).append(check.limit)
+    settled = [check for check in checks if check.outcome in {CheckOutcome.BROKEN, CheckOutcome.PASSED}]
+    notes = group_pairs((check.reason, check.limit) for check in settled if check.reason)
+    passed = group_pairs((check.limit, check.observed) for check in select_checks(checks, CheckOutcome.PASSED))
     told = {words: seen[0] if len(seen) == 1 else f"{len(seen)} runs" for words, seen in passed.items()}
     listed = (words if text in {"", words} else f"{words} ({text})" for words, text in told.items())
     lines += [f"Passed: {display.clean('; '.join(listed))}."] if passed else []

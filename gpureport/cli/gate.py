@@ -19,6 +19,7 @@ from gpureport.comparison.run import SampledRun
 from gpureport.errors import InternalError, SettingsError, SourceError, StoreError, find_refusal
 from gpureport.findings import Check, CheckOutcome
 from gpureport.importers.time_window import RunReading
+from gpureport.names import group_pairs
 from gpureport.nightly import baselines
 from gpureport.recording import Recording
 from gpureport.settings import read_settings
@@ -78,7 +79,7 @@ def compare_with_baseline(baseline: Baseline, analysed: AnalysedRuns, options: O
     try:
         before = sample_runs(analyze_runs(baseline.recordings, options).runs, options.throughput)
         after = sample_runs(analysed.runs, options.throughput)
-        groups = sources.group((step_name(run.analysis), run) for run in after)
+        groups = group_pairs((step_name(run.analysis), run) for run in after)
         if (alone := sum(run.analysis.run.step is None for run in after)) > 1:
             print_note(f"gpureport: {alone} runs were compared one by one; --step LABEL compares them as repetitions")
         steps = {label: changes.compare_with_baseline(before, runs, analysed.goals) for label, runs in groups.items()}

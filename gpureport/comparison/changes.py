@@ -14,6 +14,7 @@ from gpureport.comparison.factors import Factor
 from gpureport.comparison.figures import SHORTEST_SECONDS, observed_seconds
 from gpureport.comparison.steps import Step
 from gpureport.findings import AdvisedStep, Finding, Severity
+from gpureport.names import group_pairs
 from gpureport.redaction import HIDDEN
 
 _COMMAND = "command"  # the tag with the command line of a recording
@@ -185,11 +186,8 @@ def compare_findings(base: Step, step: Step) -> tuple[FindingChange, ...]:
 
 
 def _group_by_fingerprint(step: Step) -> dict[str, _Group]:
-    groups: dict[str, _Group] = {}
-    for place, analysis in enumerate(step.analyses):
-        for finding in analysis.findings:
-            groups.setdefault(finding.fingerprint, []).append((place, finding))
-    return groups
+    found = ((place, each) for place, analysis in enumerate(step.analyses) for each in analysis.findings)
+    return group_pairs((each.fingerprint, (place, each)) for place, each in found)
 
 
 def _compare_groups(base: Step, step: Step, before: _Group, after: _Group) -> FindingChange:
@@ -247,11 +245,9 @@ def _place(entry: FindingChange) -> tuple[int, int, float, str, tuple[str, ...]]
 
 def summarize_by_kind(changes: Sequence[FindingChange]) -> dict[tuple[str, str | None], ChangeKind]:
     """Return the change in each kind and cause across devices. If only the devices changed, it is `persisting`."""
-    found: dict[tuple[str, str | None], set[ChangeKind]] = {}
-    for each in changes:
-        found.setdefault((each.kind, each.cause), set()).add(each.change)
+    found = group_pairs(((each.kind, each.cause), each.change) for each in changes)
     came_and_went = {ChangeKind.NEW, ChangeKind.RESOLVED}
-    stayed = {key for key, kinds in found.items() if ChangeKind.PERSISTING in kinds or came_and_went <= kinds}
+    stayed = {key for key, kinds in found.items() if ChangeKind.PERSISTING in kinds or came_and_went <= {*kinds}}
     return {
         key: ChangeKind.PERSISTING if key in stayed else max(kinds, key=list(ChangeKind).index)
         for key, kinds in found.items()
@@ -290,9 +286,7 @@ class RemainingLoss:
 
 
 def measure_remaining_loss(label: str, analyses: Sequence[Analysis]) -> RemainingLoss:
-    amounts: defaultdict[str, list[float]] = defaultdict(list)
-    for name, amount in (each for analysis in analyses for gpu in analysis.gpu_time for each in gpu.seconds):
-        amounts[name].append(amount)
+    amounts = group_pairs(each for analysis in analyses for gpu in analysis.gpu_time for each in gpu.seconds)
     order = (*GPU_TIME_CLASSES, *sorted(set(amounts) - set(GPU_TIME_CLASSES)))
     seconds = {name: fsum(amounts[name]) / len(analyses) for name in order if name in amounts}
     lost = [(name, amount) for name, amount in seconds.items() if name in LOST_CLASSES and amount > 0]

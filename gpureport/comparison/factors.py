@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from gpureport.errors import SettingsError
+from gpureport.names import group_pairs
 from gpureport.redaction import HIDDEN
 
 if TYPE_CHECKING:
@@ -137,12 +138,8 @@ def share_a_clock(runs: Sequence["Run"]) -> bool:
 
 def find_ungrouped(runs: Sequence["Run"], factors: Sequence[Factor]) -> dict[Factor, list[int]]:
     """Return the indices of runs without a param or tag, by the first factor that each lacks."""
-    ungrouped: dict[Factor, list[int]] = {}
-    for place, run in enumerate(runs):
-        lacked = next((factor for factor in factors if factor.value(run) is None), None)
-        if lacked is not None:
-            ungrouped.setdefault(lacked, []).append(place)
-    return ungrouped
+    lacked = (next((factor for factor in factors if factor.value(run) is None), None) for run in runs)
+    return group_pairs((factor, place) for place, factor in enumerate(lacked) if factor)
 
 
 def order_values(values: Iterable[str]) -> list[str]:

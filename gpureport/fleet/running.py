@@ -26,6 +26,7 @@ from gpureport.analysis import analyze
 from gpureport.errors import GpureportError, InternalError, SettingsError, SourceError, StoreError, describe_shortage
 from gpureport.fleet import summarise
 from gpureport.fleet.summarise import Row, SummaryFile, SummarySettings, make_row
+from gpureport.names import group_pairs
 from gpureport.places import Place, RemotePath
 from gpureport.recorder.job_params import count_allowed_cores
 from gpureport.redaction import OwnSecrets, get_own_secrets, use_own_secrets
@@ -226,9 +227,7 @@ def summarise_runs(
     """Return the rows of runs, computing only those that the store does not contain."""
     store, runs = locate_store(selected.store), [stored.run for stored in selected.runs]
     file, make_key = SummaryFile(store), summarise.make_keys(settings)
-    known: dict[str, Sequence[Row]] = {}
-    for row in file.load():
-        known[row["run_id"]] = [*known.get(row["run_id"], ()), row]
+    known: dict[str, Sequence[Row]] = {**group_pairs((row["run_id"], row) for row in file.load())}
     keys = {stored.run.id: make_key(stored) for stored in selected.runs}
     # a failed run's key never matches, so the run is tried again
     missing = [run for run in runs if {row["key"] for row in known.get(run.id, ())} != {keys[run.id]}]

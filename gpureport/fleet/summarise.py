@@ -308,10 +308,8 @@ def _read_energy(statistics: DeviceStatistics) -> float | None:
 
 def _summarise_findings(analysis: Analysis, gpu: Device, times: _Times) -> Iterator[Row]:
     is_too_short = gains.is_recording_too_short(analysis)
-    groups: defaultdict[str, list[Finding]] = defaultdict(list)
-    for finding in analysis.findings:
-        if not finding.devices or gpu.id in finding.devices:
-            groups[finding.fingerprint].append(finding)
+    own = [each for each in analysis.findings if not each.devices or gpu.id in each.devices]
+    groups = names.group_pairs((each.fingerprint, each) for each in own)
     for fingerprint, findings in groups.items():
         worst = max(findings, key=lambda each: each.lost_gpu_seconds or 0.0)
         lost = [each.lost_gpu_seconds for each in findings if each.lost_gpu_seconds is not None]
@@ -337,10 +335,8 @@ def _measure_part(finding: Finding, device: str, times: _Times) -> float:
 
 def _read_health(recording: Recording, analysis: Analysis, device: str, unjudged: Collection[str]) -> Row:
     """Return a GPU's health columns for one run, with None for symptoms not recorded."""
-    by_kind: defaultdict[str, list[Finding]] = defaultdict(list)
-    for finding in analysis.findings:
-        if device in finding.devices:
-            by_kind[finding.kind].append(finding)
+    own = [each for each in analysis.findings if device in each.devices]
+    by_kind = defaultdict(list, names.group_pairs((each.kind, each) for each in own))
 
     def check(kind: str, findings: Sequence[Finding]) -> str:
         return "found" if findings else "not assessed" if kind in unjudged else "clear"

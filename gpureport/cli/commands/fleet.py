@@ -15,6 +15,7 @@ from gpureport.fleet import formats, running
 from gpureport.fleet.cards import Facts
 from gpureport.fleet.summarise import SummarySettings, make_row, read_summary_settings
 from gpureport.fleet.totals import LABELS, build_fleet_report
+from gpureport.names import group_pairs
 from gpureport.nightly.baselines import find_slower
 from gpureport.regular_files import is_folder
 from gpureport.report import refuse_sources
@@ -126,7 +127,7 @@ def _report_failed_runs(report: Facts, traces: Sequence[tuple[str, str]]) -> int
     session.failed = session.failed or bool(traces)
     for name, trace in traces if session.debug else ():
         click.echo(f"{name}:\n{trace}", err=True, nl=False)
-    names = sources.group((failed["error"], failed["run"]["name"]) for failed in report["failed"])
+    names = group_pairs((failed["error"], failed["run"]["name"]) for failed in report["failed"])
     for error, runs in list(names.items())[:_MOST_NAMED]:
         count = f"{len(runs):,} runs, " if len(runs) > 1 else ""
         print_error(f"left out: {count}{list_names(runs)}: {error}")

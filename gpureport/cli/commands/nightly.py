@@ -7,7 +7,6 @@ from datetime import date, timedelta
 import click
 
 from gpureport import __version__
-from gpureport.analysis.results import Analysis
 from gpureport.checks.verdict import HAS_DATA, Verdict, build_missing_check, render_text
 from gpureport.cli import gate, messages, output, sources, words
 from gpureport.cli.messages import print_error, print_note
@@ -15,6 +14,7 @@ from gpureport.cli.options import Options
 from gpureport.cli.recordings import AnalysedRuns, analyze_runs, name_runs, sample_runs
 from gpureport.errors import InternalError, SettingsError, SourceError, StoreError, UnknownRunError
 from gpureport.findings import Check
+from gpureport.names import group_pairs
 from gpureport.nightly import latest, records, site
 from gpureport.nightly.baselines import find_slower, list_baselines
 from gpureport.nightly.history import History, first_night_of_run, keep_latest_records
@@ -186,13 +186,11 @@ class _NightReports:
         if self.baseline is None or not fresh or fresh != {run.run_id for run in night.measured_runs}:
             return
         title = f"Baseline {redact_text(self.baseline)}"
-        groups = dict[str, list[tuple[Recording, Analysis]]]()
         if self.against.why:
             yield Block(title=title, texts=(f"Not compared: {self.against.why.text.rstrip('?.')}.",))
             return
-        for run in runs.runs:
-            groups.setdefault(run[0].run.step or run[0].run.name, []).append(run)
-        for step, own in groups.items():
+        named = ((run[0].run.step or run[0].run.name, run) for run in runs.runs)
+        for step, own in group_pairs(named).items():
             later = sample_runs(own, self.options.throughput)
             yield compare_with_earlier(f"{title} · {step}", self.against.runs, later, runs.goals, is_baseline=True)
 
