@@ -131,7 +131,6 @@ _WORK = {
     "epochs": "epochs",
 }
 _UNITS = {word: unit for unit, words in _WORK.items() for word in words.split()}
-"""Words for units of work, each with the usual name of its unit."""
 _SECOND, _TIMES = {"sec", "second", "s"}, {"time", "duration", "seconds", "secs"}
 _QUALITY = {
     Role.LOSS: "loss logloss perplexity ppl nll crossentropy bpc bpb",
@@ -149,7 +148,7 @@ _THROUGHPUTS = {"throughput", "fps", "ips", "tps"}
 
 
 def normalise_work_unit(unit: str) -> str:
-    """Return the usual name of a unit of work, such as samples for images or steps for iterations."""
+    """Return `samples` for images, or `steps` for iterations."""
     return _UNITS.get(unit.lower(), unit)
 
 

@@ -1,8 +1,7 @@
 """Formats numbers for people: `52%`, `1,372`, `49.9 GPU-min`, `−3.2`, `$1.15`.
 
-Findings, reports, checks and messages all use this style. Numbers have three significant figures, commas for thousands
-and a true minus sign. A quantity is shown in the unit that puts it between 1 and 9,999. Units follow a plain space,
-which `report.wording.display` replaces with a no-break space.
+Numbers have three significant figures, commas for thousands and a true minus sign. A quantity is shown in the unit that
+puts it between 1 and 9,999. Units follow a plain space, which `report.wording.display` replaces with a no-break space.
 """
 
 import math

@@ -45,11 +45,7 @@ _LISTED = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckInput:
-    """The runs to check, with their training metrics, and other inputs to the checks.
-
-    `comparisons` maps each `step_name` to its comparison with the baseline. Whether an acknowledgement is valid
-    depends on `today`.
-    """
+    """The runs to check, with their training metrics, and the comparison of each step with the baseline."""
 
     runs: tuple[SampledRun, ...]
     selected_kinds: Collection[str]

@@ -71,8 +71,6 @@ _EXAMPLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """A number in a base unit or one of the units above, with its currency (if any) and its original text."""
-
     value: float
     unit: str
     currency: str = ""
@@ -233,7 +231,6 @@ _LIMIT = re.compile(
 
 
 def parse_limit(text: str, where: str, *, is_rule: bool = False) -> Limit:
-    """Parse a limit. Raises a SettingsError that mentions `where`."""
     text = " ".join(text.split())
     match = _LIMIT.fullmatch(text)
     if match is None or (match["quoted"] and not match["training"]):

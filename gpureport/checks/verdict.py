@@ -1,8 +1,7 @@
 """The verdict of a gate, based on the checks of a run or night, as a line, text, Markdown, JSON and JUnit XML.
 
-Each rule is described in one sentence: the rule as written, the runs, the observation and the reason. CI servers
-identify a JUnit case by its class and name. A case is named only after its rule and its undated run, so that its name
-is the same every night and for any number of sources.
+CI servers identify a JUnit case by its class and name. Cases are named only after their rules and undated runs, so that
+names are the same every night and for any number of sources.
 """
 
 import json
@@ -51,8 +50,6 @@ _LONGEST = 264
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The result of a gate; it determines the exit code, pages, JUnit, summary and printed text."""
-
     checks: tuple[Check, ...]
 
     @property

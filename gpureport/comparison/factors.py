@@ -46,7 +46,6 @@ class Factor:
 
 
 def parse_factors(text: str) -> tuple[Factor, ...]:
-    """Return the factors in `--by`, such as `param:framework,param:batch_size`. Raises ValueError."""
     parts, msg = _COMMA.split(text), ""
     factors = tuple(Factor(kind=kind, key=key) for kind, _, key in (part.partition(":") for part in parts))
     known = [each.kind in (_KEYED if each.key else _PLAIN) for each in factors]

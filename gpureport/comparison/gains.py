@@ -134,7 +134,6 @@ class AdvisedChange:
 def _list_advised(
     earlier: Sequence[Step], step: Step, shows: Callable[[SettingChange, float | None, float | None], bool]
 ) -> Iterator[AdvisedChange]:
-    """Yield each recommended change that was made, as shown by a setting."""
     for name, advised in STEPS.items():
         for change in advised.changes:
             before, after = (_read_setting(each, change.setting) for each in (earlier[-1], step))

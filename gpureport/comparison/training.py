@@ -36,7 +36,6 @@ class TrainingGoals:
         return dict(self.better).get(name, named)
 
     def with_overrides(self, better: tuple[tuple[str, bool], ...], target: QualityTarget | None) -> "TrainingGoals":
-        """Return these goals, overridden by the command line. Raises SettingsError if a direction is missing."""
         goals = TrainingGoals(better=(*self.better, *better), target=target or self.target)
         if goals.target is not None and goals.is_higher_better(goals.target.name) is None:
             name = goals.target.name
@@ -53,7 +52,6 @@ NO_GOALS = TrainingGoals()
 
 
 def parse_direction(text: str) -> tuple[str, bool] | None:
-    """Return the name in `NAME=higher` or `NAME=lower` and whether higher is better, or None for any other text."""
     name, _, direction = text.rpartition("=")
     higher = _DIRECTIONS.get(direction.strip())
     return None if higher is None or not name.strip() else (name.strip(), higher)
@@ -69,7 +67,6 @@ def parse_target(text: str) -> QualityTarget | None:
 
 
 def make_goals(better: Mapping[str, str], target: str | None) -> TrainingGoals:
-    """Return goals parsed from text. Raises ValueError if it is malformed, SettingsError if a direction is unknown."""
     if wrong := next((name for name, way in better.items() if way not in _DIRECTIONS), None):
         msg = f"better for {wrong} must be 'higher' or 'lower'"
         raise ValueError(msg)
@@ -81,7 +78,6 @@ def make_goals(better: Mapping[str, str], target: str | None) -> TrainingGoals:
 
 
 def read_goals(settings: "Settings") -> TrainingGoals:
-    """Return the goals in the `[training]` section. Raises SettingsError with the line of the first mistake."""
     section = settings.section("training")
     section.only({"better", "target"})
     written = section.text("target")

@@ -55,7 +55,6 @@ def check_fleet_outputs(paths: Sequence[Place], *, full: bool = False) -> None:
 def write_fleet_report(
     report: Facts, targets: Sequence[Place], *, command: str, brand: Brand = PLAIN, full: bool = False
 ) -> FleetPage:
-    """Write the report to each target in its suffix's format, or as text for `-`. Return the page."""
     page = build_page(report, command)
     for target in targets:
         if str(target) == "-":

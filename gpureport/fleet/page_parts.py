@@ -36,7 +36,6 @@ class PagePart:
 
 
 def list_parts(report: Facts, amounts: words.Amounts, command: str, shown_steps: int) -> Iterator[PagePart]:
-    """Yield every part that is not empty, without the advice already shown above."""
     yield from _list_groupings(report["groupings"], amounts)
     yield _build_health(report["health"], amounts)
     if len(report["weeks"]) > 1:

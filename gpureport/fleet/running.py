@@ -52,7 +52,6 @@ class Engine(NamedTuple):
 
 
 def open_engine(name: str, scheduler: str | None) -> Engine | None:
-    """Return a local engine, or Dask with this scheduler or a local cluster, or None for this process."""
     if name != "dask" and scheduler:
         raise SettingsError("--scheduler", "only Dask has a scheduler", "add --engine dask", code="needs_dask")
     count = max(1, math.floor(count_allowed_cores() or 1))
@@ -224,7 +223,6 @@ def locate_store(store: Place) -> Place:
 def summarise_runs(
     selected: SelectedRuns, settings: SummarySettings, engine: Engine | None, watch: Watch
 ) -> FleetSummaries:
-    """Return the rows of runs, computing only those that the store does not contain."""
     store, runs = locate_store(selected.store), [stored.run for stored in selected.runs]
     file, make_key = SummaryFile(store), summarise.make_keys(settings)
     known: dict[str, Sequence[Row]] = {**group_pairs((row["run_id"], row) for row in file.load())}

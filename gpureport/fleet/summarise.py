@@ -155,7 +155,7 @@ def _dump_rows(rows: Sequence[Row]) -> bytes:
 
 
 def _load_rows(content: bytes) -> list[Row]:
-    """Return the summaries in a Parquet file. Files from earlier versions may lack newer columns."""
+    """Files from earlier versions may lack newer columns."""
     file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
     version = int((file.schema_arrow.metadata or {}).get(_KEY, b"0"))
     if version != FORMAT:
@@ -191,8 +191,6 @@ _Times = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummarySettings:
-    """The inputs to rows other than the runs: the limits of rules, and the hash of the code."""
-
     settings: Settings
     version: str
 
@@ -326,7 +324,6 @@ def _summarise_findings(analysis: Analysis, gpu: Device, times: _Times) -> Itera
 
 
 def _measure_part(finding: Finding, device: str, times: _Times) -> float:
-    """Return one GPU's share of the time that a finding lost."""
     concerned = [each for each in finding.devices if each in times] or list(times)
     name = _CLASSES.get(finding.kind, "")
     whole = fsum(times[each].get(name, 0.0) for each in concerned)
@@ -334,7 +331,6 @@ def _measure_part(finding: Finding, device: str, times: _Times) -> float:
 
 
 def _read_health(recording: Recording, analysis: Analysis, device: str, unjudged: Collection[str]) -> Row:
-    """Return a GPU's health columns for one run, with None for symptoms not recorded."""
     own = [each for each in analysis.findings if device in each.devices]
     by_kind = defaultdict(list, names.group_pairs((each.kind, each) for each in own))
 

@@ -45,7 +45,6 @@ def build_fleet_report(
     selection: str = "",
     gpu_hours_per_month: float | None = None,
 ) -> Facts:
-    """Return the report on runs, structured like its JSON, which docs/reference/fleet-json.md describes."""
     rows = _price_rows(summaries, prices)
     members = names.group_pairs((row["run_id"], row) for row in rows)
     whole, runs = _sum(rows), {run: _sum(own) for run, own in members.items()}

@@ -40,7 +40,6 @@ class Baseline(NamedTuple):
 
 
 def open_baseline(store: Store, name: str) -> Store:
-    """Return a baseline as a store. Raises StoreError, which suggests a similar name."""
     folder = _baseline_folder(store, name)
     if not (folder / _MARKER).is_file():
         names = [each.name for each in list_baselines(store)]
@@ -86,7 +85,6 @@ def remove_baseline(store: Store, name: str) -> None:
 
 
 def read_baseline(store: Store, name: str) -> list[Recording]:
-    """Return the runs of a baseline. Raises StoreError if it is missing or damaged."""
     small = open_baseline(store, name)
     runs = small.folder / "runs"
     try:

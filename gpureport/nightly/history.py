@@ -104,7 +104,6 @@ def _list_rows(night: NightlyRecord) -> Iterator[dict[str, Any]]:
 
 
 def load_record(content: bytes) -> NightlyRecord:
-    """Return a record. Raises ValueError for other files and newer versions."""
     file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
     metadata = file.schema_arrow.metadata or {}
     version = int(metadata.get(_KEY, b"0"))
@@ -162,7 +161,6 @@ class History:
         return path
 
     def read_all(self, known: Iterable[NightlyRecord] = ()) -> list[NightlyRecord]:
-        """Return every record in order of date, without rereading known ones."""
         records = {night.file: night for night in known}
         try:
             # a folder that cannot be listed must not be treated as empty

@@ -194,7 +194,6 @@ def _describe_new_event(night: LatestNight, event: ChangeEvent) -> Iterator[str]
 def check_for_worse_change(
     night: LatestNight, date: str, groups: Collection[tuple[str, str]], *, standing: bool = False
 ) -> Iterator[Check]:
-    """Yield, per group of runs, a check that fails on a new or standing change for the worse."""
     for group in sorted(groups):
         outcome, observed, reason = _judge_group(night, date, group, standing=standing)
         yield Check(

@@ -220,7 +220,6 @@ def is_bucket_url(text: str) -> bool:
 
 
 def parse_place(text: str) -> Place:
-    """Return a path or, for a URL, a place in a bucket. Raises SettingsError for an unknown scheme."""
     if not (url := _URL.fullmatch(text)):
         return Path(text)
     scheme, path = url[1], url[2].strip("/")

@@ -148,7 +148,6 @@ RunSelection: TypeAlias = tuple[Condition, ...]
 
 
 def parse_condition(text: str) -> Condition:
-    """Parse a condition such as `tag:user=ann`. Raises SettingsError for any other text."""
     match = _COMPARISON.fullmatch(text.strip())
     if match is None:
         raise SettingsError("--where", f"{text!r} is not a comparison", _HINT, code="not_a_comparison")
@@ -185,7 +184,6 @@ def parse_since(text: str, now: int) -> Condition:
 
 
 def select_runs(runs: "Sequence[StoredRun]", selection: RunSelection) -> "list[StoredRun]":
-    """Return the runs that meet all conditions, in order. Raises SettingsError for a label that no run has."""
     for kind, key in filter(None, (condition.label for condition in selection)):
         known = dict.fromkeys(name for stored in runs for name, _ in getattr(stored.run, f"{kind}s"))
         if runs and key not in known:

@@ -113,7 +113,6 @@ class Store:
         return any(None in logs or Counter(logs) == Counter(sizes) for logs in held)
 
     def intact(self, entry: Entry) -> bool:
-        """Return whether a run's series exist and match their hashes, if known."""
         stored = entry.stored
         with suppress(OSError):
             training = stored.training_sha256
