@@ -20,8 +20,7 @@ class LabelTag(NamedTuple):
     """A tag and its sources: table columns, environment variables, and labels of Prometheus series.
 
     `columns` lists the headings of `sacct` and other common headings, in snake_case; `other_names` are tags and params
-    with the same meaning. The first one that is set is used. Prometheus prefixes dcgm-exporter's label with `exported_`
-    if the scrape configuration sets the same name. A personal tag identifies a person, a team or a machine.
+    with the same meaning. The first one that is set is used. A personal tag identifies a person, a team or a machine.
     """
 
     name: str

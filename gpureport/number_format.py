@@ -113,7 +113,7 @@ def format_clock(hertz: float) -> str:
 
 
 def format_money(amount: float, currency: str = "") -> str:
-    """Return an amount of money, such as `$1.15`, `1.15 CHF` or `1.15`. Small amounts keep two significant figures."""
+    """Return `$1.15`, `1.15 CHF` or `1.15`. Small amounts keep two significant figures."""
     size, symbol = abs(amount), _SYMBOLS.get(currency, "")
     decimals = 0 if round(size, 2) >= _MANY else max(2, count_decimals(size, 2))
     text = f"{MINUS if amount < 0 and size >= _FINEST else ''}{symbol}{size:,.{decimals}f}"

@@ -131,12 +131,11 @@ def explain_currency(currency: str, limit: Limit) -> Why:
         return NO_REASON
     if currency:
         return Why("other_currency", f"prices are given in {currency}, not in {asked}")
-    words = f'the price has no currency, but the limit is in {asked}: write currency = "{asked}" under [prices]'
-    return Why("no_currency", words)
+    return Why("no_currency", f'the price has no currency: write currency = "{asked}" under [prices]')
 
 
 def observe_device(limit: Limit, run: CheckedRun) -> Observed:
-    """Return the figure for the device that does worst. Doubt about one device applies to the run."""
+    """Return the figure of the worst device. Doubt about one device applies to the run."""
     scope = BY_NAME[limit.name].scope if limit.subject is Subject.STATISTIC else Scope.GPU
     devices = [device for device in run.analysis.run.devices if device.scope is scope]
     if not devices:
@@ -254,8 +253,7 @@ def observe_gpu_time(limit: Limit, run: CheckedRun) -> Observed:
     analysis, name, is_share = run.analysis, limit.name, limit.threshold.unit == SHARE
     whole = analysis.job_gpu_seconds + (analysis.no_job_gpu_seconds if name == "no_job" else 0.0)
     if not analysis.gpu_time or whole <= 0 or len(analysis.gpu_time) < len(analysis.run.gpus):
-        text = "GPU time could not be divided into classes: every GPU needs some recorded utilisation"
-        return not_observed("no_gpu_time", text)
+        return not_observed("no_gpu_time", "GPU time has no classes unless every GPU has recorded utilisation")
     if is_recording_too_short(analysis):
         samples = f"only {display.plural(count_samples(analysis), 'sample')} with utilisation"
         few = Why("too_few_samples", f"{samples}; at least {FEWEST_SAMPLES} are needed")
@@ -307,8 +305,7 @@ def observe_training(limit: Limit, run: CheckedRun) -> Observed:
     bases = (TrainingBasis.SERIES, TrainingBasis.STEADY_PHASE)
     value = next((rate for basis in bases if (rate := training_rate(run.sampled, basis)) is not None), None)
     if value is None:
-        text = f"{limit.name} is not known: log a throughput, or give the work with --work N:UNIT"
-        return not_observed("unknown_work", text)
+        return not_observed("unknown_work", f"{limit.name} is not known: log a throughput, or give --work N:UNIT")
     return measured(limit, value)
 
 

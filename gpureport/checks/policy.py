@@ -18,7 +18,7 @@ _LABEL = re.compile(r"(param|tag)\s+([^=\s]+)\s*=\s*(.+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exemption:
-    """When a limit does not apply: another limit is met, a kind of finding is present, or a param or tag is set."""
+    """When a limit does not apply: another limit, a kind of finding, or a param or tag."""
 
     limit: Limit | None = None
     label: tuple[str, str, str] | None = None
@@ -154,7 +154,7 @@ def _read_acknowledgement(section: Section) -> Acknowledgement:
 
 
 def list_doubtful_rules(policy: Policy) -> Iterator[str]:
-    """Yield a note for each limit that a run equal to the baseline would break, and each idle acknowledgement."""
+    """Note limits that a run equal to the baseline would break, and idle acknowledgements."""
     limits = [entry.limit for entry in policy.entries]
     for each in policy.acknowledged:
         if each.limit and each.limit not in {limit.words for limit in limits}:

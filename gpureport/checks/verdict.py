@@ -67,7 +67,7 @@ class Verdict:
     @property
     def counts(self) -> str:
         """The number of checks with each outcome, most serious first, or an empty string."""
-        counted = {each: number for each in CheckOutcome if (number := self.count(each))}
+        counted = Counter(check.outcome for check in sort_by_gravity(self.checks))
         if len(counted) > 1:
             counted.pop(CheckOutcome.NOT_APPLIED, None)
         words = {each: OUTCOME_WORDS[each].replace("does", "do" if counted[each] > 1 else "does") for each in counted}
@@ -81,9 +81,6 @@ class Verdict:
         said = f": {'; '.join(named[:_NAMED])}{more}" if named else f" ({self.counts or 'no rule is set'})"
         return display.shorten(display.clean(f"{self.word}{said}"), _LONGEST).replace(display.GAP, " ")
 
-    def count(self, outcome: CheckOutcome) -> int:
-        return len(select_checks(self.checks, outcome))
-
 
 def build_missing_check(source: str, reason: str, code: str = "") -> Check:
     outcome = CheckOutcome.CANNOT_JUDGE
@@ -91,10 +88,9 @@ def build_missing_check(source: str, reason: str, code: str = "") -> Check:
 
 
 def build_unused_baseline_check(baseline: str | None, missing: Why) -> Check:
-    reason = "no rule needs the baseline; add one, such as --fail-on 'no new warning'"
+    why = missing or Why("baseline_not_used", "no rule needs it; add one, such as --fail-on 'no new warning'")
     limit, outcome = f"comparison with {baseline}", CheckOutcome.NOT_APPLIED
-    unused = Check(limit=limit, run="", outcome=outcome, reason=reason, reason_code="baseline_not_used")
-    return replace(unused, reason=missing.text, reason_code=missing.code) if missing else unused
+    return Check(limit=limit, run="", outcome=outcome, reason=why.text, reason_code=why.code)
 
 
 def sort_by_gravity(checks: Sequence[Check]) -> list[Check]:
@@ -155,7 +151,7 @@ def render_json(verdict: Verdict) -> str:
         "schema": "gpureport.check/1",
         "exit_code": verdict.exit_code,
         "line": f"gpureport check {verdict.line}",
-        "counts": {outcome.value: verdict.count(outcome) for outcome in CheckOutcome},
+        "counts": {each.value: len(select_checks(verdict.checks, each)) for each in CheckOutcome},
         "checks": checks,
     }
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
@@ -222,7 +218,7 @@ def render_junit(checks: Sequence[Check], command: str = "check", rules: Sequenc
 
 
 def _name_class(run: str) -> str:
-    """Return `gpureport` and the undated name of a run, such as `gpureport.train`, or `gpureport.w8.2` for `w8/2`."""
+    """Return the undated name of a run, such as `gpureport.train`, or `gpureport.w8.2` for `w8/2`."""
     path = PurePath(run)
     names = [_DATE.sub("", path.stem)]
     if re.fullmatch(r"\d\d?", path.stem):

@@ -59,8 +59,7 @@ def explain_missing(error: Unread | StoreError) -> tuple[str, str, str]:
 
 def read_policy_without_baseline(options: Options) -> Policy:
     if Policy().with_limits(options.fail_on).needs_baseline:
-        hint = "use gpureport check --baseline NAME"
-        raise SettingsError("--fail-on", "a rule on changes needs a baseline", hint, code="no_baseline")
+        raise SettingsError("--fail-on", "a change needs a baseline", "use check --baseline NAME", code="no_baseline")
     return policies.read_policy(read_settings(options.config)).with_limits(options.fail_on)
 
 
@@ -112,7 +111,7 @@ def _explain_failure(error: Unread | StoreError, options: Options) -> Baseline:
     refusal = find_refusal(error) if sources.find_given(options, ["site"]) else None
     if refusal is not None and not isinstance(error, InternalError):
         what = f"cannot be read ({refusal.strerror})"
-        raise StoreError(error.where, what, "check its permissions and the disk", code="cannot_read") from error
+        raise StoreError(error.where, what, "check its permissions", code="cannot_read") from error
     where, what, code = explain_missing(error)
     return Baseline(why=Why(code, f"{where}: {what}"))
 

@@ -82,6 +82,12 @@ def give_each(sources: Sequence[str], options: Options) -> list[tuple[str, Optio
     ]
 
 
+def refuse_to_hide(options: Options, what: str) -> None:
+    if options.anonymise:
+        hint = "use --name to give runs other names"
+        raise SettingsError("--anonymise", f"{what} keeps the names of runs", hint, code="names_are_kept")
+
+
 def check_single_name(options: Options, runs: int) -> None:
     if options.name and runs > 1:
         raise SettingsError("--name", f"one name for {runs} runs", "name one source at a time", code="wrong_count")
@@ -286,8 +292,7 @@ def _find_logged_runs(sources: Sequence[str], options: Options) -> list[reading.
     else:
         logged = [(source, inputs) for source in sources for inputs in reading.find_runs(source, kind=kind)]
     if options.training and len(logged) > 1:
-        what = f"one training log for {len(logged)} runs"
-        raise SettingsError("--training", what, "name one source at a time", code="wrong_count")
+        raise SettingsError("--training", f"one log for {len(logged)} runs", "name one source", code="wrong_count")
     named = identify_training_logs(options.training)
     training = [named] * len(logged) if named else find_training_logs(logged)
     used = {each.path for _, inputs in logged for each in inputs} | {each.path for files in training for each in files}

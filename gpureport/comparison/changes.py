@@ -46,7 +46,7 @@ class SettingValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupChange:
-    """A `param`, `tag` or `hardware` property that differs between two steps. The most common values come first."""
+    """A `param`, `tag` or `hardware` property that differs. The most common values come first."""
 
     base: str
     step: str
@@ -85,7 +85,7 @@ class StepFindings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingChange:
-    """A kind of finding on the same devices in two steps, with details from the later step that has it."""
+    """Details are those of the later step that has the finding."""
 
     base: str
     step: str
@@ -116,7 +116,7 @@ def _rank(change: SetupChange) -> tuple[int, int]:
 
 
 def list_distinct_changes(changes: Sequence[SetupChange]) -> tuple[SetupChange, ...]:
-    """Return the changes, except those that describe single runs and, if params changed, the command."""
+    """Leave out changes that describe single runs and, if params changed, the command."""
     has_param = any(change.kind == "param" for change in changes)
     return tuple(each for each in changes if not (each.of_one_run or (has_param and each.key == _COMMAND)))
 
@@ -172,7 +172,7 @@ def _compare_gpus(base: Step, step: Step) -> Iterator[SetupChange]:
 
 
 def compare_findings(base: Step, step: Step) -> tuple[FindingChange, ...]:
-    """Return two steps' findings, matched by fingerprint or, failing that, by kind, cause and device."""
+    """Match findings by fingerprint or, failing that, by kind, cause and device."""
     before, after = _group_by_fingerprint(base), _group_by_fingerprint(step)
     left = {name: group for name, group in after.items() if name not in before}
     found = []
@@ -244,7 +244,7 @@ def _place(entry: FindingChange) -> tuple[int, int, float, str, tuple[str, ...]]
 
 
 def summarize_by_kind(changes: Sequence[FindingChange]) -> dict[tuple[str, str | None], ChangeKind]:
-    """Return the change in each kind and cause across devices. If only the devices changed, it is `persisting`."""
+    """If only the devices changed, the change in a kind and cause is `persisting`."""
     found = group_pairs(((each.kind, each.cause), each.change) for each in changes)
     came_and_went = {ChangeKind.NEW, ChangeKind.RESOLVED}
     stayed = {key for key, kinds in found.items() if ChangeKind.PERSISTING in kinds or came_and_went <= {*kinds}}
@@ -270,7 +270,7 @@ class LargestFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemainingLoss:
-    """The mean losses per run in a step, by class of GPU time, largest first. Time without samples does not count."""
+    """The mean losses per run, by class of GPU time, largest first."""
 
     step: str
     runs: int

@@ -30,7 +30,7 @@ class TrainingGoals:
     target: QualityTarget | None = None
 
     def is_higher_better(self, name: str) -> bool | None:
-        """Return whether higher is better for a metric, as specified or implied by its name, or None if unknown."""
+        """Return what is specified or implied by the name, or None if unknown."""
         metric = recognise_metric(name)
         named = None if metric is None or metric.role not in QUALITY_ROLES else not metric.falls
         return dict(self.better).get(name, named)
@@ -68,12 +68,10 @@ def parse_target(text: str) -> QualityTarget | None:
 
 def make_goals(better: Mapping[str, str], target: str | None) -> TrainingGoals:
     if wrong := next((name for name, way in better.items() if way not in _DIRECTIONS), None):
-        msg = f"better for {wrong} must be 'higher' or 'lower'"
-        raise ValueError(msg)
+        raise ValueError(f"better for {wrong} must be 'higher' or 'lower'")
     wanted = None if target is None else parse_target(target)
     if target is not None and wanted is None:
-        msg = f"target {target!r} is not of the form NAME=NUMBER"
-        raise ValueError(msg)
+        raise ValueError(f"target {target!r} is not of the form NAME=NUMBER")
     return NO_GOALS.with_overrides(tuple((name, _DIRECTIONS[way]) for name, way in better.items()), wanted)
 
 
@@ -83,8 +81,7 @@ def read_goals(settings: "Settings") -> TrainingGoals:
     written = section.text("target")
     target = parse_target(written) if written else None
     if written and target is None:
-        hint = 'write target = "val_accuracy=0.78"'
-        raise section.wrong("target", f"{written!r} is not a target", hint, code="not_a_target")
+        raise section.wrong("target", f"{written!r} is no target", 'write target = "val_loss=2"', code="not_a_target")
     given: Any = section.values.get("better", {})
     if not isinstance(given, dict) or not all(isinstance(way, str) and way in _DIRECTIONS for way in given.values()):
         hint = 'write better = { my_metric = "higher", other = "lower" }'

@@ -92,7 +92,7 @@ def _assess_card(rows: Sequence[Row]) -> Facts:
 
 
 def _count_symptom(rows: Iterable[Row], symptom: str) -> Facts:
-    """Return the runs that show a symptom. Memory rows remapped in the first run do not count."""
+    """Memory rows remapped in the first run do not count."""
     column = f"{symptom}_seconds" if symptom.endswith("_slowed") else symptom
     known = [(row, amount) for row in rows if (amount := _CHECKS.get(row[column], row[column])) is not None]
     assessed, is_check = len(known), symptom in {"gpu_lost", "slow_gpu", "slow_link"}

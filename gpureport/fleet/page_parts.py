@@ -91,7 +91,6 @@ def _split_losses(entries: Sequence[Facts], amounts: words.Amounts) -> tuple[tup
 
 
 def _list_groupings(groupings: Sequence[Facts], amounts: words.Amounts) -> Iterator[PagePart]:
-    """Yield a part for each label, the first one open, and one part for all labels that no run has."""
     named = [by for by in groupings if by["rest"] or any(group["name"] is not None for group in by["groups"])]
     for place, by in enumerate(named):
         title = words.name_label(by["label"])

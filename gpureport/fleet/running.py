@@ -57,8 +57,7 @@ def open_engine(name: str, scheduler: str | None) -> Engine | None:
     count = max(1, math.floor(count_allowed_cores() or 1))
     if name == "dask":
         if find_spec("distributed") is None:
-            hint = "pip install 'gpureport[fleet]'"
-            raise SettingsError("--engine", "Dask is not installed", hint, code="not_installed")
+            raise SettingsError("--engine", "needs Dask", "pip install 'gpureport[fleet]'", code="not_installed")
         return Engine(open=partial(_open_dask, scheduler, count), at_once=_CLUSTER_AT_ONCE)
     return None if count == 1 else Engine(open=partial(_open_processes, count), at_once=_AHEAD * count)
 

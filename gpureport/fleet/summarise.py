@@ -4,9 +4,8 @@ A row has a value for each column of SCHEMA, or None if it was not recorded; a r
 row, without a device. Rows with equal keys are equal. The key includes the version of the analysis code, but not
 labels that no rule uses, such as user, project and job.
 
-Each run is written as soon as it is summarised, so that a killed process loses only the runs in progress. At the end,
-all small files are merged into the table. Two processes may write at once, since each removes only files that it has
-read or written, and a lost summary is recomputed.
+Each run is written as soon as it is summarised. At the end, all small files are merged into the table. Two processes
+may write at once, since each removes only files that it has read or written, and a lost summary is recomputed.
 """
 
 import json
@@ -159,8 +158,7 @@ def _load_rows(content: bytes) -> list[Row]:
     file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
     version = int((file.schema_arrow.metadata or {}).get(_KEY, b"0"))
     if version != FORMAT:
-        msg = f"format {version} is not {FORMAT}"
-        raise ValueError(msg)
+        raise ValueError(f"format {version} is not {FORMAT}")
     table = file.read()
     for field in SCHEMA:
         if field.nullable and field.name not in table.column_names:

@@ -108,8 +108,7 @@ def load_record(content: bytes) -> NightlyRecord:
     metadata = file.schema_arrow.metadata or {}
     version = int(metadata.get(_KEY, b"0"))
     if not 0 < version <= FORMAT:
-        msg = f"format {version} is not {FORMAT}" if version else "it is not a nightly record"
-        raise ValueError(msg)
+        raise ValueError(f"format {version} is not {FORMAT}" if version else "it is not a nightly record")
     # read times as integers, as those without a zone would become naive datetimes
     whole = [pa.field(field.name, pa.int64()) if pa.types.is_timestamp(field.type) else field for field in SCHEMA]
     rows = file.read().cast(pa.schema(whole)).to_pylist()
@@ -182,13 +181,11 @@ def _read_file(path: Place) -> NightlyRecord:
     try:
         night = load_record(path.read_bytes())
         if night.id != path.stem:
-            msg = "its content does not match its name"
-            raise ValueError(msg)
+            raise ValueError("its content does not match its name")
         return replace(night.redacted(), file=path.stem)
     except _DAMAGE as error:
         what = f"cannot be read as a night ({redact_start(' '.join(str(error).split()))})"
-        hint = "restore the file, or remove it and record the night again"
-        raise StoreError(str(path), what, hint, code="damaged_night") from error
+        raise StoreError(str(path), what, "restore it, or remove it and record again", code="damaged_night") from error
 
 
 def keep_latest_records(nights: Iterable[NightlyRecord]) -> list[NightlyRecord]:

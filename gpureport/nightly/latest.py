@@ -261,7 +261,7 @@ def format_change_interval(kind: FigureKind, step: LevelShift) -> str:
 
 
 def format_change(kind: FigureKind, step: LevelShift) -> str:
-    """Return a change in words that follow the figure's name, such as `−50%`, `20% → 9%` or `gone`."""
+    """Return a change such as `−50%`, `20% → 9%` or `gone`."""
     if kind.unit == "1" and step.after < _GONE <= step.before:
         return "gone"
     if kind.unit in ("1", COUNT) or step.before <= 0:

@@ -82,7 +82,7 @@ class RunLookup:
         return [*dict.fromkeys(stored.run.name for stored in self._index.runs)]
 
     def find(self, name: str) -> "Entry":
-        """Return the run with this name, id, or start of an id. Raises StoreError unless there is one."""
+        """Return the run with this name, id, or start of an id."""
         # a complete id is the name of a folder, which is read without reading other runs
         if _ID.fullmatch(name) and (entry := self._store.get(name)):
             return entry
@@ -178,8 +178,7 @@ def parse_since(text: str, now: int) -> Condition:
     if seconds is not None:
         date = f"{_format_time(now - round(min(seconds * 1e6, now)), None)}Z"
     elif not _DATE.fullmatch(date):
-        hint = "write it as 30d, 12h, 2026-10-14 or 2026-10-14T09:30"
-        raise SettingsError("--since", f"{text!r} is not a time", hint, code="not_a_time")
+        raise SettingsError("--since", f"{text!r} is not a time", "write 30d, 12h or 2026-10-14", code="not_a_time")
     return Condition(key="ended", operator=">=", value=date)
 
 

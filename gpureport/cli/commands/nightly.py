@@ -35,9 +35,7 @@ _GATES = ("policy", "fail_on", "fail_on_change", "fail_on_standing_change", "jun
 
 
 def nightly(source: tuple[str, ...], options: Options) -> int:
-    if options.anonymise:
-        hint = "use --name to give runs other names"
-        raise SettingsError("--anonymise", "a history keeps the names of runs", hint, code="names_are_kept")
+    sources.refuse_to_hide(options, "a history")
     if option := "" if source else sources.find_given(options, _GATES):
         raise SettingsError(option, "no run is checked", "name tonight's log", code="needs_source")
     now = messages.now()
@@ -88,8 +86,7 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
         click.echo(render_text(verdict.checks), nl=False)
     print_note(f"wrote {options.site / 'index.html'}")
     if reports.postponed:
-        late = messages.count(len(reports.postponed), "report")
-        print_note(f"not written: {late} for earlier nights; add --all-reports")
+        print_note(f"reports not written for earlier nights: {len(reports.postponed)}; add --all-reports")
     if verdict is None:
         return 0
     heading = [f"gpureport nightly {verdict.line}"] if verdict.checks else []
