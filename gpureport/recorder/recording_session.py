@@ -222,7 +222,8 @@ def _make_folder(folder: Path) -> None:
     # a dangling link counts as an existing file, since writing would follow the link
     taken = next((name for name in names if os.path.lexists(folder / name)), None)
     if taken is not None:
-        raise SettingsError(str(folder), f"contains a recording ({taken})", "name another with -o", code="folder_taken")
+        what = f"it already contains a recording ({taken})"
+        raise SettingsError(str(folder), what, "name another folder with -o", code="folder_taken")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
