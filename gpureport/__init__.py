@@ -30,8 +30,7 @@ sys.modules[__name__].__class__ = _Package
 def __getattr__(name: str) -> Any:
     """Load the API on first use: `import gpureport` must not load NumPy or pyarrow."""
     if name not in __all__:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module("gpureport.api"), name)
     globals()[name] = value
     return value

@@ -1,7 +1,6 @@
 """Converts Arrow columns to NumPy arrays and back; null becomes NaN, and NaN becomes null.
 
-pyarrow's own conversions to and from NumPy, and from lists, import pandas if it is installed, which takes longer than
-reading a log. DLPack and buffers avoid that.
+pyarrow's own conversions import pandas if it is installed, which takes longer than reading a log.
 """
 
 from typing import Any, TypeAlias

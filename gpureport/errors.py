@@ -41,7 +41,6 @@ class GpureportError(Exception):
     """
 
     def __init__(self, where: str, what: str, hint: str, *, code: str = "") -> None:
-        """Join all parts except the code into the message, and replace temporary copies with their URLs."""
         texts = (redact_text(name_by_url(text)) for text in (where, what, hint))
         middle = _MOST // 2
         where, what, hint = (text if len(text) <= _MOST else f"{text[:middle]} … {text[-middle:]}" for text in texts)

@@ -10,6 +10,7 @@ from enum import StrEnum
 from hashlib import sha256
 from operator import ge, gt, le, lt
 
+from gpureport.names import group_pairs
 from gpureport.redaction import redact_text
 
 
@@ -189,9 +190,7 @@ class Answer:
 
     def reason_with(self, name: Callable[[str], str]) -> str:
         """Return each reason once, with the names of its devices unless it applies to all."""
-        holders: dict[str, list[str | None]] = {}
-        for entry in self.missing:
-            holders.setdefault(entry.reason, []).append(entry.device)
+        holders = group_pairs((entry.reason, entry.device) for entry in self.missing)
         some = {reason: named for reason, named in holders.items() if all(named) and len(named) < len(self.devices)}
         of = {reason: ", ".join(name(each) for each in named if each) for reason, named in some.items()}
         return "; ".join(f"{of[reason]}: {reason}" if reason in of else reason for reason in holders)

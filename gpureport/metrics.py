@@ -214,7 +214,7 @@ class Gpu:
 
     @property
     def power_window(self) -> str:
-        """The averaging window of power readings: `1 s` on Ampere and newer except GA100, otherwise `instant` (NVML)."""
+        """`1 s` on Ampere and newer except GA100, otherwise `instant` (NVML)."""
         return "1 s" if self.compute_capability > _GA100 else "instant"
 
 

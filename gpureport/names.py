@@ -10,15 +10,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain, pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 class LabelTag(NamedTuple):
     """A tag and its sources: table columns, environment variables, and labels of Prometheus series.
 
     `columns` lists the headings of `sacct` and other common headings, in snake_case; `other_names` are tags and params
-    with the same meaning. The first one that is set is used. Prometheus prefixes dcgm-exporter's label with `exported_`
-    if the scrape configuration sets the same name. A personal tag identifies a person, a team or a machine.
+    with the same meaning. The first one that is set is used. A personal tag identifies a person, a team or a machine.
     """
 
     name: str
@@ -76,10 +78,15 @@ def override_pairs(*layers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str],
 
 def merge_pairs(stated: Iterable[Iterable[tuple[str, str]]]) -> tuple[tuple[str, str], ...]:
     """Return the params or tags of all parts of a run, merged by name. If values differ, all are listed."""
-    values: dict[str, dict[str, None]] = {}
-    for name, value in chain.from_iterable(stated):
-        values.setdefault(name, {})[value] = None
-    return tuple((name, ", ".join(each)) for name, each in values.items())
+    values = group_pairs(chain.from_iterable(stated))
+    return tuple((name, ", ".join(dict.fromkeys(each))) for name, each in values.items())
+
+
+def group_pairs(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    groups: dict[Key, list[Value]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 def read_environment_labels(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -123,7 +130,6 @@ _WORK = {
     "epochs": "epochs",
 }
 _UNITS = {word: unit for unit, words in _WORK.items() for word in words.split()}
-"""Words for units of work, each with the usual name of its unit."""
 _SECOND, _TIMES = {"sec", "second", "s"}, {"time", "duration", "seconds", "secs"}
 _QUALITY = {
     Role.LOSS: "loss logloss perplexity ppl nll crossentropy bpc bpb",
@@ -141,7 +147,7 @@ _THROUGHPUTS = {"throughput", "fps", "ips", "tps"}
 
 
 def normalise_work_unit(unit: str) -> str:
-    """Return the usual name of a unit of work, such as samples for images or steps for iterations."""
+    """Return `samples` for images, or `steps` for iterations."""
     return _UNITS.get(unit.lower(), unit)
 
 

@@ -1,8 +1,7 @@
 """Formats numbers for people: `52%`, `1,372`, `49.9 GPU-min`, `−3.2`, `$1.15`.
 
-Findings, reports, checks and messages all use this style. Numbers have three significant figures, commas for thousands
-and a true minus sign. A quantity is shown in the unit that puts it between 1 and 9,999. Units follow a plain space,
-which `report.wording.display` replaces with a no-break space.
+Numbers have three significant figures, commas for thousands and a true minus sign. A quantity is shown in the unit that
+puts it between 1 and 9,999. Units follow a plain space, which `report.wording.display` replaces with a no-break space.
 """
 
 import math
@@ -114,7 +113,7 @@ def format_clock(hertz: float) -> str:
 
 
 def format_money(amount: float, currency: str = "") -> str:
-    """Return an amount of money, such as `$1.15`, `1.15 CHF` or `1.15`. Small amounts keep two significant figures."""
+    """Return `$1.15`, `1.15 CHF` or `1.15`. Small amounts keep two significant figures."""
     size, symbol = abs(amount), _SYMBOLS.get(currency, "")
     decimals = 0 if round(size, 2) >= _MANY else max(2, count_decimals(size, 2))
     text = f"{MINUS if amount < 0 and size >= _FINEST else ''}{symbol}{size:,.{decimals}f}"

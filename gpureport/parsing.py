@@ -72,7 +72,7 @@ _ESCAPES = re.compile(
 
 
 def parse_quantity(text: str, unit: str, base: str) -> float | None:
-    """Return a quantity in the base unit `base`, or None if the text is not a quantity of that dimension.
+    """Return a quantity in the base unit `base`, or None for any other text.
 
     A unit in the text takes precedence over `unit`. Only temperatures may be negative, and no quantity may reach 2**62.
     """

@@ -249,9 +249,7 @@ def sort_by_time(table: pa.Table, device: str | None = None) -> pa.Table:
 
 
 def collect_series(batches: Iterable[pa.Table], devices: Iterable[str]) -> pa.Table:
-    kept: dict[str, list[pa.Table]] = {}
-    for batch in batches:
-        kept.setdefault(batch.column("device")[0].as_py(), []).append(batch)
+    kept = names.group_pairs((batch.column("device")[0].as_py(), batch) for batch in batches)
     return arrange_series(
         [sort_by_time(pa.concat_tables(kept[each], promote_options="default")) for each in devices if each in kept]
     )

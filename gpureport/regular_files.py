@@ -39,8 +39,7 @@ class UnsafeFileError(OSError):
 
 class TooLargeFileError(UnsafeFileError):
     def __init__(self, path: Path, most: int) -> None:
-        what = f"too large: at most {most:,} bytes are read"
-        super().__init__(path, what, "shorten it, or remove it", "file_too_large")
+        super().__init__(path, f"too large: more than {most:,} bytes", "shorten or remove it", "file_too_large")
 
 
 def code_system_error(error: OSError, otherwise: str) -> str:
@@ -61,8 +60,7 @@ def check_regular_file(path: Path, *, root: Path | None = None, most: int | None
         raise UnsafeFileError(path, f"a link that leads out of {root}", copy, "link_out_of_folder")
     if not stat.S_ISREG(state.st_mode):
         kind = "a folder" if stat.S_ISDIR(state.st_mode) else "a named pipe, a socket or a device"
-        what = f"{kind}, not a regular file"
-        raise UnsafeFileError(path, what, copy, "not_a_regular_file")
+        raise UnsafeFileError(path, f"{kind}, not a regular file", copy, "not_a_regular_file")
     if most is not None and state.st_size > most:
         raise TooLargeFileError(path, most)
 

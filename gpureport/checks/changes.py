@@ -73,7 +73,6 @@ def compare_with_baseline(
 
 
 def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
-    """Return the change in a figure, in its unit, in points, or as a share of its baseline value."""
     if limit.statistic:
         return _observe_quality_change(limit, found.quality)
     delta = next((each for each in found.deltas if each.metric == limit.name), None)
@@ -108,11 +107,9 @@ def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
 def _hold_change(
     limit: Limit, value: float, ends: tuple[float, float], advise: Callable[[], str], *, has_level: bool
 ) -> Observed:
-    """Return a known change with its interval, and a doubt if it is unclear whether the change meets the limit.
+    """Return a known change, with a doubt unless the run improved or the interval lies on one side of the limit.
 
-    The outcome is clear if the run improved, or if the whole interval lies on one side of the limit. If the
-    change meets the limit, it is also clear if the interval reaches towards the limit by at most the limit's size. A
-    note gives the end of an interval that extends beyond the limit.
+    A change that meets the limit is also clear if the interval reaches towards it by at most the limit's size.
     """
     reach = ends[1] - value if limit.is_upper else value - ends[0]
     is_precise = isfinite(reach) and reach <= abs(limit.threshold.value) * (1 + 1e-9)
@@ -183,9 +180,7 @@ def _count_runs(before: int, after: int, waits: str = "") -> Why:
 def _advise_runs(limit: Limit, delta: Delta, found: BaselineComparison, value: float, ends: tuple[float, float]) -> str:
     """Return why the size of a change is not known precisely enough, and how to measure it better.
 
-    The interval must shrink until it excludes the limit or, if the change meets the limit, until it is smaller than the
-    limit's size. More baseline runs should reduce its half-width to the share `aim`. If a change
-    breaks the limit by very little, the advice is to choose another limit.
+    The interval must shrink until it excludes the limit or, if the change meets it, is smaller than the limit's size.
     """
     difference = delta.difference or 0.0
     low, high = interval = delta.interval or (difference, difference)
@@ -240,7 +235,6 @@ def _observe_quality_change(limit: Limit, changes: Sequence[QualityChange]) -> O
 
 
 def map_new_fingerprints(found: BaselineComparison) -> dict[str, Why]:
-    """Return the fingerprints of findings that are or may be new, with the reason for any doubt."""
     new = {}
     for each in found.finding_changes:
         if each.change is ChangeKind.NEW:
@@ -258,7 +252,6 @@ def format_size(limit: Limit, value: float) -> str:
 
 
 def describe_precision(runs: Sequence[SampledRun]) -> Iterator[str]:
-    """Yield sentences on how much a baseline's runs differ and which change is detectable."""
     if len(runs) == 1:
         yield "One run shows no spread; with three or more, a rule can detect smaller changes."
         return

@@ -38,19 +38,13 @@ _FORMER: dict[tuple[str, str | None], tuple[str, str | None]] = {
     ("idle_gap", "unknown"): ("idle_gap", "io"),
     ("power_limited", "capped below its limit"): ("power_cap", None),
 }
-"""The former kind and cause of each renamed finding, which acknowledgements may still use in this release."""
+"""The former kind and cause of renamed findings, which acknowledgements may still use."""
 _SEVERITIES, _CONFIDENCES = list(Severity), list(Confidence)
 _LISTED = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckInput:
-    """The runs to check, with their training metrics, and other inputs to the checks.
-
-    `comparisons` maps each `step_name` to its comparison with the baseline. Whether an acknowledgement is valid
-    depends on `today`.
-    """
-
     runs: tuple[SampledRun, ...]
     selected_kinds: Collection[str]
     today: date

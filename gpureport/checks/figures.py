@@ -107,11 +107,7 @@ def measured(limit: Limit, value: float, where: str = "", doubt: Why = NO_REASON
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedRun:
-    """A run to check against limits, and the criteria for the findings that count.
-
-    A finding counts if it has at least this `confidence`, is not acknowledged and, if `only` is given, has one of these
-    fingerprints. Kinds outside `selected_kinds` cannot be judged.
-    """
+    """A run, and which findings count: those with this `confidence` that are in `only` and not acknowledged."""
 
     sampled: SampledRun
     analysis: Analysis
@@ -130,18 +126,16 @@ def doubt_failed_job(limit: Limit, run: CheckedRun, seen: Observed) -> Observed:
 
 
 def explain_currency(currency: str, limit: Limit) -> Why:
-    """Return why a cost in this currency cannot be compared with a limit, or "" if it can."""
     asked = limit.threshold.currency
     if limit.threshold.unit != MONEY or currency == asked:
         return NO_REASON
     if currency:
         return Why("other_currency", f"prices are given in {currency}, not in {asked}")
-    words = f'the price has no currency, but the limit is in {asked}: write currency = "{asked}" under [prices]'
-    return Why("no_currency", words)
+    return Why("no_currency", f'the price has no currency: write currency = "{asked}" under [prices]')
 
 
 def observe_device(limit: Limit, run: CheckedRun) -> Observed:
-    """Return the figure for the device that does worst. Doubt about one device applies to the run."""
+    """Return the figure of the worst device. Doubt about one device applies to the run."""
     scope = BY_NAME[limit.name].scope if limit.subject is Subject.STATISTIC else Scope.GPU
     devices = [device for device in run.analysis.run.devices if device.scope is scope]
     if not devices:
@@ -211,10 +205,7 @@ def observe_figure(limit: Limit, run: CheckedRun) -> Observed:
 
 
 def _explain_unsampled_time(analysis: Analysis, name: str = "") -> Why:
-    """Return why the time recorded on all GPUs is too short to represent the run, or an empty reason.
-
-    Energy and carbon require recorded power, and other figures require recorded utilisation.
-    """
+    """Energy and carbon require recorded power, and other figures recorded utilisation."""
     whole, count = analysis.job_gpu_seconds, max(len(analysis.gpu_time), 1)
     if (short := explain_short_time(observed_seconds([analysis]), "the run")) or not whole:
         return short
@@ -258,16 +249,11 @@ def _observe_cost(limit: Limit, analysis: Analysis) -> Observed:
 
 
 def observe_gpu_time(limit: Limit, run: CheckedRun) -> Observed:
-    """Return the GPU time in a class, as a share or in seconds. Unsampled time may belong to any class.
-
-    Low use of unknown cause, and short pauses over 30% of the time, may be time spent waiting for input. Shares are
-    relative to the time in which a job held a GPU or, for `no_job`, to the total time.
-    """
+    """Unsampled time may be of any class, and low use of unknown cause or many short pauses may be waits."""
     analysis, name, is_share = run.analysis, limit.name, limit.threshold.unit == SHARE
     whole = analysis.job_gpu_seconds + (analysis.no_job_gpu_seconds if name == "no_job" else 0.0)
     if not analysis.gpu_time or whole <= 0 or len(analysis.gpu_time) < len(analysis.run.gpus):
-        text = "GPU time could not be divided into classes: every GPU needs some recorded utilisation"
-        return not_observed("no_gpu_time", text)
+        return not_observed("no_gpu_time", "GPU time has no classes unless every GPU has recorded utilisation")
     if is_recording_too_short(analysis):
         samples = f"only {display.plural(count_samples(analysis), 'sample')} with utilisation"
         few = Why("too_few_samples", f"{samples}; at least {FEWEST_SAMPLES} are needed")
@@ -304,7 +290,6 @@ def _explain_class_doubt(name: str, analysis: Analysis) -> Why:
 
 
 def read_training(recording: Recording, analysis: Analysis, throughput: str | None = None) -> SampledRun:
-    """Return a run with its work, training metrics and price, but without its series."""
     return replace(
         count_work(recording, analysis, throughput),
         training=build_training_curves(recording.training),
@@ -320,8 +305,7 @@ def observe_training(limit: Limit, run: CheckedRun) -> Observed:
     bases = (TrainingBasis.SERIES, TrainingBasis.STEADY_PHASE)
     value = next((rate for basis in bases if (rate := training_rate(run.sampled, basis)) is not None), None)
     if value is None:
-        text = f"{limit.name} is not known: log a throughput, or give the work with --work N:UNIT"
-        return not_observed("unknown_work", text)
+        return not_observed("unknown_work", f"{limit.name} is not known: log a throughput, or give --work N:UNIT")
     return measured(limit, value)
 
 

@@ -71,8 +71,6 @@ _EXAMPLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """A number in a base unit or one of the units above, with its currency (if any) and its original text."""
-
     value: float
     unit: str
     currency: str = ""
@@ -152,7 +150,7 @@ class Subject(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit on one figure or on findings. `words` is its standard form, which parses to the same."""
+    """`words` is the standard form, which parses to the same."""
 
     subject: Subject
     name: str
@@ -219,11 +217,11 @@ FIGURES: dict[str, Allowed] = {
         if each.kind is not MetricKind.COUNTER
     },
 }
-"""Every name that a limit may use without a prefix. A metric takes precedence over a figure of the same name."""
+"""Every name that a limit may use without a prefix. A metric precedes a figure."""
 _LOW = {*LOST_CLASSES, LOST, *FAMILIES, *Severity}
 _SCALED = {SHARE, TIME, "W", "By", "By/s", "Hz", "J", "Cel"}
 _NEAR, _CLOSE = 0.85, 0.7
-"""Minimum similarity for treating a name as a misspelling of a known one, and for suggesting it."""
+"""Minimum similarity of a misspelt name, and of one to suggest."""
 _SUGGESTED = 3  # maximum number of kinds
 _LIMIT = re.compile(
     r"(?:(?P<no>no)\s+)?(?:(?P<of>change|new)\s+)?(?:(?P<training>training)\s+)?"
@@ -233,7 +231,6 @@ _LIMIT = re.compile(
 
 
 def parse_limit(text: str, where: str, *, is_rule: bool = False) -> Limit:
-    """Parse a limit. Raises a SettingsError that mentions `where`."""
     text = " ".join(text.split())
     match = _LIMIT.fullmatch(text)
     if match is None or (match["quoted"] and not match["training"]):
@@ -253,8 +250,7 @@ def parse_limit(text: str, where: str, *, is_rule: bool = False) -> Limit:
         # without an amount, no findings are allowed
         threshold = Quantity(value=0.0, unit=FINDINGS)
     else:
-        hint = f"write {name} <= and then {_describe_unit(units[0])}"
-        raise SettingsError(where, f"{name} needs an amount", hint, code="no_amount")
+        raise SettingsError(where, f"{name} needs an amount", f"add <= {_describe_unit(units[0])}", code="no_amount")
     written = f'"{name}"' if quoted else name
     bound = f"{relation} {threshold.text}" if relation else ""
     words = " ".join(filter(None, ("" if relation else "no", of, training, written, statistic, bound)))
@@ -281,8 +277,7 @@ def _find_figure(of: str, name: str, where: str, *, is_named: bool, is_bounded: 
         what = f"changes in {name!r} are not measured" if is_change else f"unknown name {name!r}"
         raise SettingsError(where, what, _suggest_name(name, is_change=is_change), code="unknown_limit_name")
     if of == "new" and FIGURES[name][0] is not Subject.FINDING:
-        hint = "use 'new' before a kind or a severity"
-        raise SettingsError(where, f"{name} is not a kind of finding", hint, code="unknown_kind")
+        raise SettingsError(where, f"{name} is not a finding", "leave out 'new'", code="unknown_kind")
     return (Subject.NEW, (FINDINGS,)) if of == "new" else FIGURES[name]
 
 

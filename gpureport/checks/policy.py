@@ -1,7 +1,4 @@
-"""The policy: the user's limits, where each one applies, and which findings are acknowledged.
-
-The policy is read from `[[policy]]` and `[[acknowledge]]` in the settings. Errors give the line of the mistake.
-"""
+"""The policy: the user's limits, where each one applies, and which findings are acknowledged."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -21,7 +18,7 @@ _LABEL = re.compile(r"(param|tag)\s+([^=\s]+)\s*=\s*(.+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exemption:
-    """When a limit does not apply: another limit is met, a kind of finding is present, or a param or tag is set."""
+    """When a limit does not apply: another limit, a kind of finding, or a param or tag."""
 
     limit: Limit | None = None
     label: tuple[str, str, str] | None = None
@@ -30,10 +27,7 @@ class Exemption:
 
 @dataclass(frozen=True, slots=True)
 class PolicyEntry:
-    """One limit in a policy, with its scope, exemption, minimum confidence, and where it was set.
-
-    The scope consists of GPUs, a step pattern, and a pattern for run or file names. None means all.
-    """
+    """A limit with its scope (None means all), exemption, minimum confidence, and where it was set."""
 
     limit: Limit
     gpus: tuple[int, ...] | None = None
@@ -57,7 +51,7 @@ class PolicyEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acknowledgement:
-    """A kind, family or fingerprint of findings, or a limit, accepted until a given day for the stated reason."""
+    """A kind, family or fingerprint of findings, or a limit, accepted until a day."""
 
     finding: str
     limit: str
@@ -81,7 +75,6 @@ class Policy:
 
 
 def read_policy(settings: Settings) -> Policy:
-    """Return the policy in the settings. Raises SettingsError with the line of the first mistake."""
     return Policy(
         entries=tuple(_read_entry(section) for section in settings.sections("policy")),
         acknowledged=tuple(_read_acknowledgement(section) for section in settings.sections("acknowledge")),
@@ -161,7 +154,7 @@ def _read_acknowledgement(section: Section) -> Acknowledgement:
 
 
 def list_doubtful_rules(policy: Policy) -> Iterator[str]:
-    """Yield a note for each limit that a run equal to the baseline would break, and each idle acknowledgement."""
+    """Note limits that a run equal to the baseline would break, and idle acknowledgements."""
     limits = [entry.limit for entry in policy.entries]
     for each in policy.acknowledged:
         if each.limit and each.limit not in {limit.words for limit in limits}:

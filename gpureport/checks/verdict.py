@@ -1,8 +1,7 @@
 """The verdict of a gate, based on the checks of a run or night, as a line, text, Markdown, JSON and JUnit XML.
 
-Each rule is described in one sentence: the rule as written, the runs, the observation and the reason. CI servers
-identify a JUnit case by its class and name. A case is named only after its rule and its undated run, so that its name
-is the same every night and for any number of sources.
+CI servers identify a JUnit case by its class and name. Cases are named only after their rules and undated runs, so that
+names are the same every night and for any number of sources.
 """
 
 import json
@@ -18,6 +17,7 @@ from gpureport.checks.limit import SHARE, Limit, Subject, Why, parse_limit
 from gpureport.checks.policy import PolicyEntry
 from gpureport.errors import SettingsError
 from gpureport.findings import Check, CheckOutcome
+from gpureport.names import group_pairs
 from gpureport.number_format import MINUS
 from gpureport.report.formats import markdown
 from gpureport.report.wording import display, terms
@@ -50,8 +50,6 @@ _LONGEST = 264
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The result of a gate; it determines the exit code, pages, JUnit, summary and printed text."""
-
     checks: tuple[Check, ...]
 
     @property
@@ -69,7 +67,7 @@ class Verdict:
     @property
     def counts(self) -> str:
         """The number of checks with each outcome, most serious first, or an empty string."""
-        counted = {each: number for each in CheckOutcome if (number := self.count(each))}
+        counted = Counter(check.outcome for check in sort_by_gravity(self.checks))
         if len(counted) > 1:
             counted.pop(CheckOutcome.NOT_APPLIED, None)
         words = {each: OUTCOME_WORDS[each].replace("does", "do" if counted[each] > 1 else "does") for each in counted}
@@ -83,9 +81,6 @@ class Verdict:
         said = f": {'; '.join(named[:_NAMED])}{more}" if named else f" ({self.counts or 'no rule is set'})"
         return display.shorten(display.clean(f"{self.word}{said}"), _LONGEST).replace(display.GAP, " ")
 
-    def count(self, outcome: CheckOutcome) -> int:
-        return len(select_checks(self.checks, outcome))
-
 
 def build_missing_check(source: str, reason: str, code: str = "") -> Check:
     outcome = CheckOutcome.CANNOT_JUDGE
@@ -93,10 +88,9 @@ def build_missing_check(source: str, reason: str, code: str = "") -> Check:
 
 
 def build_unused_baseline_check(baseline: str | None, missing: Why) -> Check:
-    reason = "no rule needs the baseline; add one, such as --fail-on 'no new warning'"
+    why = missing or Why("baseline_not_used", "no rule needs it; add one, such as --fail-on 'no new warning'")
     limit, outcome = f"comparison with {baseline}", CheckOutcome.NOT_APPLIED
-    unused = Check(limit=limit, run="", outcome=outcome, reason=reason, reason_code="baseline_not_used")
-    return replace(unused, reason=missing.text, reason_code=missing.code) if missing else unused
+    return Check(limit=limit, run="", outcome=outcome, reason=why.text, reason_code=why.code)
 
 
 def sort_by_gravity(checks: Sequence[Check]) -> list[Check]:
@@ -157,7 +151,7 @@ def render_json(verdict: Verdict) -> str:
         "schema": "gpureport.check/1",
         "exit_code": verdict.exit_code,
         "line": f"gpureport check {verdict.line}",
-        "counts": {outcome.value: verdict.count(outcome) for outcome in CheckOutcome},
+        "counts": {each.value: len(select_checks(verdict.checks, each)) for each in CheckOutcome},
         "checks": checks,
     }
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
@@ -168,13 +162,9 @@ def render_text(checks: Sequence[Check]) -> str:
     for outcome, word in OUTCOMES.items():
         for clause in describe_checks(checks, outcome):
             lines.append(f"{word}: {clause}{'' if clause.endswith('?') else '.'}")
-    passed: dict[str, list[str]] = {}
-    notes: dict[str, list[str]] = {}
-    for check in checks:
-        if check.outcome is CheckOutcome.PASSED:
-            passed.setdefault(check.limit, []).append(check.observed)
-        if check.reason and check.outcome in {CheckOutcome.BROKEN, CheckOutcome.PASSED}:
-            notes.setdefault(check.reason, []).append(check.limit)
+    settled = [check for check in checks if check.outcome in {CheckOutcome.BROKEN, CheckOutcome.PASSED}]
+    notes = group_pairs((check.reason, check.limit) for check in settled if check.reason)
+    passed = group_pairs((check.limit, check.observed) for check in select_checks(checks, CheckOutcome.PASSED))
     told = {words: seen[0] if len(seen) == 1 else f"{len(seen)} runs" for words, seen in passed.items()}
     listed = (words if text in {"", words} else f"{words} ({text})" for words, text in told.items())
     lines += [f"Passed: {display.clean('; '.join(listed))}."] if passed else []
@@ -228,7 +218,7 @@ def render_junit(checks: Sequence[Check], command: str = "check", rules: Sequenc
 
 
 def _name_class(run: str) -> str:
-    """Return `gpureport` and the undated name of a run, such as `gpureport.train`, or `gpureport.w8.2` for `w8/2`."""
+    """Return the undated name of a run, such as `gpureport.train`, or `gpureport.w8.2` for `w8/2`."""
     path = PurePath(run)
     names = [_DATE.sub("", path.stem)]
     if re.fullmatch(r"\d\d?", path.stem):

@@ -50,8 +50,7 @@ def _describe_lines(run: Run, *, examples: bool) -> Iterator[str]:
         total = sum(gap.end - gap.start for gap in quality.gaps) / 1e6
         yield f"  {count(len(quality.gaps), 'gap')} without samples, {total:,.0f} s across all GPUs"
     if quality.duplicates:
-        verb = "shares" if quality.duplicates == 1 else "share"
-        yield f"  {count(quality.duplicates, 'row')} {verb} the timestamp of the previous row (kept)"
+        yield f"  {count(quality.duplicates, 'row')} with the timestamp of the previous row (kept)"
     if quality.synthetic_time:
         yield "  the log has no timestamps, so times are computed from --interval"
     # plain messages come last

@@ -19,6 +19,7 @@ from gpureport.comparison.run import SampledRun
 from gpureport.errors import InternalError, SettingsError, SourceError, StoreError, find_refusal
 from gpureport.findings import Check, CheckOutcome
 from gpureport.importers.time_window import RunReading
+from gpureport.names import group_pairs
 from gpureport.nightly import baselines
 from gpureport.recording import Recording
 from gpureport.settings import read_settings
@@ -58,8 +59,7 @@ def explain_missing(error: Unread | StoreError) -> tuple[str, str, str]:
 
 def read_policy_without_baseline(options: Options) -> Policy:
     if Policy().with_limits(options.fail_on).needs_baseline:
-        hint = "use gpureport check --baseline NAME"
-        raise SettingsError("--fail-on", "a rule on changes needs a baseline", hint, code="no_baseline")
+        raise SettingsError("--fail-on", "a change needs a baseline", "use check --baseline NAME", code="no_baseline")
     return policies.read_policy(read_settings(options.config)).with_limits(options.fail_on)
 
 
@@ -78,7 +78,7 @@ def compare_with_baseline(baseline: Baseline, analysed: AnalysedRuns, options: O
     try:
         before = sample_runs(analyze_runs(baseline.recordings, options).runs, options.throughput)
         after = sample_runs(analysed.runs, options.throughput)
-        groups = sources.group((step_name(run.analysis), run) for run in after)
+        groups = group_pairs((step_name(run.analysis), run) for run in after)
         if (alone := sum(run.analysis.run.step is None for run in after)) > 1:
             print_note(f"gpureport: {alone} runs were compared one by one; --step LABEL compares them as repetitions")
         steps = {label: changes.compare_with_baseline(before, runs, analysed.goals) for label, runs in groups.items()}
@@ -111,7 +111,7 @@ def _explain_failure(error: Unread | StoreError, options: Options) -> Baseline:
     refusal = find_refusal(error) if sources.find_given(options, ["site"]) else None
     if refusal is not None and not isinstance(error, InternalError):
         what = f"cannot be read ({refusal.strerror})"
-        raise StoreError(error.where, what, "check its permissions and the disk", code="cannot_read") from error
+        raise StoreError(error.where, what, "check its permissions", code="cannot_read") from error
     where, what, code = explain_missing(error)
     return Baseline(why=Why(code, f"{where}: {what}"))
 

@@ -130,8 +130,7 @@ class Commands(click.Group):
         meant = f"did you mean {close[0]!r}?" if close else f"the commands are {', '.join(names)}"
         if not self.prefix and path_exists(name):
             meant = f"did you mean {shlex.join(['gpureport', 'analyze', *args])}?"
-        msg = f"unknown command {name!r}; {meant}"
-        raise messages.UsageError(msg, code="unknown_command")
+        raise messages.UsageError(f"unknown command {name!r}; {meant}", code="unknown_command")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

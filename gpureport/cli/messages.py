@@ -129,5 +129,4 @@ def now() -> datetime:
     try:
         return datetime.fromtimestamp(int(text), UTC) if text else datetime.now().astimezone()
     except (ValueError, OverflowError, OSError) as error:
-        hint = "set it to the seconds since 1970, or unset it"
-        raise SettingsError(name, f"{text!r} is not a number of seconds", hint, code="not_a_number") from error
+        raise SettingsError(name, f"{text!r} is not a time", "give seconds since 1970", code="not_a_number") from error

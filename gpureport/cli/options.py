@@ -317,7 +317,7 @@ def _holds_data(path: Path) -> bool:
         return not is_summary and not is_own_output(path) and is_readable(path)
     except OSError as error:
         what = f"cannot be read, so it may be a log ({error.strerror})"
-        raise SettingsError(str(path), what, "name another file, or check the disk", code="cannot_read") from error
+        raise SettingsError(str(path), what, "name another file", code="cannot_read") from error
 
 
 def is_own_output(path: Path) -> bool:

@@ -107,8 +107,7 @@ def _leave_out_named_runs(found: Sequence[RunReading], source: str, named: Seque
     taken = {other: [place in (log, *log.parents) for log in logs] for other, place in inner.items()}
     kept = [each for at, each in enumerate(found) if not any(each[at] for each in taken.values())]
     if found and not kept:
-        hint = "leave out either the folder or its runs"
-        raise SourceError(source, "every run in this folder is also named separately", hint, code="named_twice")
+        raise SourceError(source, "all its runs are also named", "leave out the folder", code="named_twice")
     if names := [other for other, each in taken.items() if any(each)]:
         messages.print_note(f"gpureport: {source}: runs named twice are counted once: {', '.join(names)}")
     return kept

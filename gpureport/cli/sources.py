@@ -26,6 +26,7 @@ from gpureport.importers.sources import (
 from gpureport.importers.time_window import CutReading, RunReading, Window
 from gpureport.importers.tools.mapped import read_column_map
 from gpureport.importers.tracker_series import TrackedReading
+from gpureport.names import group_pairs
 from gpureport.places import RemotePath, fetch, is_bucket_url, parse_place
 from gpureport.recording import Recording, Work
 from gpureport.regular_files import is_folder, path_exists
@@ -79,6 +80,12 @@ def give_each(sources: Sequence[str], options: Options) -> list[tuple[str, Optio
         (source, replace(options, step=step, work=work, training=training, is_common=common))
         for source, step, work, training in zip(sources, *parts, strict=True)
     ]
+
+
+def refuse_to_hide(options: Options, what: str) -> None:
+    if options.anonymise:
+        hint = "use --name to give runs other names"
+        raise SettingsError("--anonymise", f"{what} keeps the names of runs", hint, code="names_are_kept")
 
 
 def check_single_name(options: Options, runs: int) -> None:
@@ -285,14 +292,13 @@ def _find_logged_runs(sources: Sequence[str], options: Options) -> list[reading.
     else:
         logged = [(source, inputs) for source in sources for inputs in reading.find_runs(source, kind=kind)]
     if options.training and len(logged) > 1:
-        what = f"one training log for {len(logged)} runs"
-        raise SettingsError("--training", what, "name one source at a time", code="wrong_count")
+        raise SettingsError("--training", f"one log for {len(logged)} runs", "name one source", code="wrong_count")
     named = identify_training_logs(options.training)
     training = [named] * len(logged) if named else find_training_logs(logged)
     used = {each.path for _, inputs in logged for each in inputs} | {each.path for files in training for each in files}
     for source in sources:
         unused = ((reasons.get(path, "not a GPU log"), str(path)) for path in list_unused_files(source, used))
-        for reason, names in group(unused).items():
+        for reason, names in group_pairs(unused).items():
             is_tried = path_exists(f"{source}/../../trial.json")
             print_note(f"Skipped, {reason}: {list_names(names)}", least=Verbosity(is_tried))
     labels = build_labels(options, several=len(logged) > 1)
@@ -308,7 +314,7 @@ def _find_tracked_runs(tracking: Tracker, source: str, options: Options) -> list
     placement = build_read_options(options, tracked=True)
     found = [TrackedReading(chosen, run, placement, labels, strict=options.strict) for run in chosen.runs]
     if chosen.skipped:
-        groups = group((reason, run.name or run.id) for run, reason in chosen.skipped)
+        groups = group_pairs((reason, run.name or run.id) for run, reason in chosen.skipped)
         reasons = "; ".join(f"{len(names)} {reason}: {list_names(names)}" for reason, names in groups.items())
         hint = "; --run NAME reads one" if any(not run.lacks for run, _ in chosen.skipped) else ""
         print_note(f"gpureport: {source}: {count(len(chosen.skipped), 'run')} skipped ({reasons}){hint}")
@@ -316,13 +322,6 @@ def _find_tracked_runs(tracking: Tracker, source: str, options: Options) -> list
         read = f"{len(joined)} recordings read as one run called {options.group}: {list_names(joined)}"
         print_note(f"gpureport: {source}: {read}; use --run to read only some")
     return found
-
-
-def group(pairs: Iterable[tuple[str, Result]]) -> dict[str, list[Result]]:
-    groups: dict[str, list[Result]] = {}
-    for key, each in pairs:
-        groups.setdefault(key, []).append(each)
-    return groups
 
 
 def list_tracked_runs(sources: Sequence[str], options: Options) -> tuple[list[str], int]:

@@ -36,8 +36,7 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
     by = options.by or _BY_LABEL
     selected = words.select_sources(source, options, steps=True)
     if (options.steps is None) == (not selected):
-        msg = "name the runs, or give a file of steps with --steps"
-        raise UsageError(msg, code="named_or_selected")
+        raise UsageError("name the runs, or give a file of steps with --steps", code="named_or_selected")
     if options.steps is None:
         by = _BY_LABEL if by[0].kind == "folder" and len(options.step) > 1 else by
         # group by folder before hiding names
@@ -80,8 +79,7 @@ def select_trial(source: tuple[str, ...], options: Options) -> tuple[tuple[str, 
         found["headline"] = write_headline(found)
         labels = list_measured(found, file.parent) if found["plan"]["command"] else labels
     if not labels:
-        hint = "its notes and the output.log of each run say why"
-        raise SourceError(str(file), "lists no measured run", hint, code="nothing_measured")
+        raise SourceError(str(file), "lists no measured run", "see the output.log of its runs", code="nothing_measured")
     if missing := [run["folder"] for run in found["runs"] if str(file.parent / run["folder"]) not in labels]:
         print_note(f"gpureport: {source[0]}: left out failed or interrupted runs: {list_names(missing)}")
     steps = options.step if options.by else options.step or tuple(labels.values())
@@ -154,7 +152,6 @@ def _read_step_file(path: Path) -> Iterator[tuple[NamedStep, tuple[tuple[float, 
         try:
             work = tuple(map(amount, texts))
         except ValueError as error:
-            what = f"the work of {step.label} is not an amount with a unit"
-            raise SettingsError(str(path), what, _FORM, code="not_an_amount") from error
+            raise SettingsError(str(path), f"{step.label}: no amount of work", _FORM, code="not_an_amount") from error
         step.runs = [beside if path_exists(beside := str(path.parent / run)) else run for run in step.runs]
         yield step, work

@@ -36,8 +36,7 @@ def read(reader: Callable[[Any], Any], text: Any) -> Any:
 
 def single(texts: tuple[str, ...]) -> str | None:
     if len(texts) > 1:
-        what = "this option applies to all sources; for different values, ingest each log and name the stored runs"
-        raise RefusedError(what, code="given_twice")
+        raise RefusedError("this applies to all sources; ingest logs to give each its own", code="given_twice")
     return texts[0] if texts else None
 
 
@@ -134,8 +133,7 @@ def gpu_model(text: str) -> str:
 def export(text: str) -> Place:
     form, _, name = text.partition("=")
     if form in {"benchmark-smaller", "benchmark-bigger", "bencher"}:
-        msg = f"{form} was removed; use the figures in gpureport analyze --format json, or openmetrics=FILE"
-        raise RefusedError(msg, code="gone_option")
+        raise RefusedError(f"{form} was removed; write openmetrics=FILE", code="gone_option")
     return parse_place(_need(name if form == "openmetrics" else None))
 
 

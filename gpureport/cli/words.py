@@ -78,8 +78,7 @@ def select_sources(source: tuple[str, ...], options: Options, *, steps: bool = F
     if not (selection := build_selection(options)):
         return source
     if source:
-        msg = "either name the runs or select stored runs with --where and --since"
-        raise UsageError(msg, code="named_or_selected")
+        raise UsageError("either name the runs or select stored runs with --where or --since", code="named_or_selected")
     place = find_store(options)
     runs = [stored.run for stored in select_stored_runs(place, selection)]
     if steps:
@@ -137,8 +136,7 @@ def read_stored(name: str, options: Options) -> list[Recording]:
             if close := get_close_matches(name, [*baselines, *lookup.names], n=1):
                 is_baseline = close[0] in baselines
                 hint = f"did you mean the baseline {close[0]!r}?" if is_baseline else f"did you mean {close[0]!r}?"
-            what = f'no file, stored run or baseline named "{name}"'
-            raise UnknownRunError(name, what, hint, code="unknown_run") from error
+            raise UnknownRunError(name, f'no file, run or baseline named "{name}"', hint, code="unknown_run") from error
         if name in baselines:
             print_note(f"gpureport: {name}: reading the stored run, not {BASELINE}{name}")
     _refuse_reading_option(name, options, sources.READING)

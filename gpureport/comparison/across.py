@@ -1,4 +1,4 @@
-"""Estimates scaling with the number of GPUs, the largest batch that fits, and which GPUs have enough memory."""
+"""Estimates scaling, the largest batch that fits, and which GPUs have enough memory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -84,7 +84,7 @@ class BatchSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindFit:
-    """Whether a job's peak memory fits on a GPU. `fits` is None if it does not but the job may need less."""
+    """`fits` is None if the peak memory does not fit but the job may need less."""
 
     model: str
     memory_bytes: int

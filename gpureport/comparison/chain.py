@@ -276,14 +276,10 @@ def _find_order(*pair: Step) -> tuple[Step, Step] | None:
 
 
 _DEGREES, _PART = 2.0, 0.5
-"""Drift requires this difference in start temperature, in degrees, and a clock that explains this share of a change.
-
-A limit of 5 degrees would miss half of the false changes on a machine that drifts by 0.4% and one degree per run."""
+"""Drift requires this difference in start temperature, in degrees, and a clock that explains this share of a change."""
 
 
 class Drift(NamedTuple):
-    """The state of a machine in two steps: start temperatures in degrees Celsius and clocks in hertz."""
-
     celsius: tuple[float, float]
     hertz: tuple[float, float]
 
@@ -340,13 +336,10 @@ def find_other_use(steps: Sequence[Step]) -> OtherUse | None:
 
 
 _MOST = 2.0
-"""Maximum plausible ratio between stated and logged work: a log may omit the first batches or one of two
-processes, but another job's work differs by far more."""
+"""Maximum plausible ratio between stated and logged work; another job's work differs by far more."""
 
 
 class WorkContradiction(NamedTuple):
-    """A run's stated work, the work that its training log counted in the recording, and their ratio."""
-
     run: str
     stated: float
     logged: float

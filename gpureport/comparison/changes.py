@@ -14,6 +14,7 @@ from gpureport.comparison.factors import Factor
 from gpureport.comparison.figures import SHORTEST_SECONDS, observed_seconds
 from gpureport.comparison.steps import Step
 from gpureport.findings import AdvisedStep, Finding, Severity
+from gpureport.names import group_pairs
 from gpureport.redaction import HIDDEN
 
 _COMMAND = "command"  # the tag with the command line of a recording
@@ -45,7 +46,7 @@ class SettingValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupChange:
-    """A `param`, `tag` or `hardware` property that differs between two steps. The most common values come first."""
+    """A `param`, `tag` or `hardware` property that differs. The most common values come first."""
 
     base: str
     step: str
@@ -84,7 +85,7 @@ class StepFindings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingChange:
-    """A kind of finding on the same devices in two steps, with details from the later step that has it."""
+    """Details are those of the later step that has the finding."""
 
     base: str
     step: str
@@ -115,7 +116,7 @@ def _rank(change: SetupChange) -> tuple[int, int]:
 
 
 def list_distinct_changes(changes: Sequence[SetupChange]) -> tuple[SetupChange, ...]:
-    """Return the changes, except those that describe single runs and, if params changed, the command."""
+    """Leave out changes that describe single runs and, if params changed, the command."""
     has_param = any(change.kind == "param" for change in changes)
     return tuple(each for each in changes if not (each.of_one_run or (has_param and each.key == _COMMAND)))
 
@@ -171,7 +172,7 @@ def _compare_gpus(base: Step, step: Step) -> Iterator[SetupChange]:
 
 
 def compare_findings(base: Step, step: Step) -> tuple[FindingChange, ...]:
-    """Return two steps' findings, matched by fingerprint or, failing that, by kind, cause and device."""
+    """Match findings by fingerprint or, failing that, by kind, cause and device."""
     before, after = _group_by_fingerprint(base), _group_by_fingerprint(step)
     left = {name: group for name, group in after.items() if name not in before}
     found = []
@@ -185,11 +186,8 @@ def compare_findings(base: Step, step: Step) -> tuple[FindingChange, ...]:
 
 
 def _group_by_fingerprint(step: Step) -> dict[str, _Group]:
-    groups: dict[str, _Group] = {}
-    for place, analysis in enumerate(step.analyses):
-        for finding in analysis.findings:
-            groups.setdefault(finding.fingerprint, []).append((place, finding))
-    return groups
+    found = ((place, each) for place, analysis in enumerate(step.analyses) for each in analysis.findings)
+    return group_pairs((each.fingerprint, (place, each)) for place, each in found)
 
 
 def _compare_groups(base: Step, step: Step, before: _Group, after: _Group) -> FindingChange:
@@ -246,12 +244,10 @@ def _place(entry: FindingChange) -> tuple[int, int, float, str, tuple[str, ...]]
 
 
 def summarize_by_kind(changes: Sequence[FindingChange]) -> dict[tuple[str, str | None], ChangeKind]:
-    """Return the change in each kind and cause across devices. If only the devices changed, it is `persisting`."""
-    found: dict[tuple[str, str | None], set[ChangeKind]] = {}
-    for each in changes:
-        found.setdefault((each.kind, each.cause), set()).add(each.change)
+    """If only the devices changed, the change in a kind and cause is `persisting`."""
+    found = group_pairs(((each.kind, each.cause), each.change) for each in changes)
     came_and_went = {ChangeKind.NEW, ChangeKind.RESOLVED}
-    stayed = {key for key, kinds in found.items() if ChangeKind.PERSISTING in kinds or came_and_went <= kinds}
+    stayed = {key for key, kinds in found.items() if ChangeKind.PERSISTING in kinds or came_and_went <= {*kinds}}
     return {
         key: ChangeKind.PERSISTING if key in stayed else max(kinds, key=list(ChangeKind).index)
         for key, kinds in found.items()
@@ -274,7 +270,7 @@ class LargestFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemainingLoss:
-    """The mean losses per run in a step, by class of GPU time, largest first. Time without samples does not count."""
+    """The mean losses per run, by class of GPU time, largest first."""
 
     step: str
     runs: int
@@ -290,9 +286,7 @@ class RemainingLoss:
 
 
 def measure_remaining_loss(label: str, analyses: Sequence[Analysis]) -> RemainingLoss:
-    amounts: defaultdict[str, list[float]] = defaultdict(list)
-    for name, amount in (each for analysis in analyses for gpu in analysis.gpu_time for each in gpu.seconds):
-        amounts[name].append(amount)
+    amounts = group_pairs(each for analysis in analyses for gpu in analysis.gpu_time for each in gpu.seconds)
     order = (*GPU_TIME_CLASSES, *sorted(set(amounts) - set(GPU_TIME_CLASSES)))
     seconds = {name: fsum(amounts[name]) / len(analyses) for name in order if name in amounts}
     lost = [(name, amount) for name, amount in seconds.items() if name in LOST_CLASSES and amount > 0]

@@ -128,8 +128,6 @@ def is_same_recording(base: Step, step: Step) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """A property of steps, with rules for when two steps agree on it and when a difference is excused."""
-
     name: str
     read: Callable[[Step], Value]
     unit: str = ""

@@ -140,9 +140,8 @@ def find_batch_length(values: FloatArray) -> float:
 
 def count_unsettled(values: FloatArray) -> int:
     """Return how many samples at the beginning are unsettled (MSER-5; White, Cobb and Spratt, 2000)."""
-    # MSER-5 also cuts a beginning that is merely noisier than the rest, and would keep only the quiet part of a slowly
-    # changing load. A cut is therefore made only if the means of the two parts differ by three standard errors. The
-    # values must not contain gaps, as MSER-5 would cut all up to the last gap
+    # MSER-5 also cuts a beginning that is merely noisier than the rest, so a cut is made only if the means of the parts
+    # differ by three standard errors. The values must not contain gaps, as MSER-5 would cut all up to the last gap
     count = len(values) // 5
     if count < 10:  # noqa: PLR2004 - with fewer batches, nothing is cut
         return 0
@@ -166,7 +165,7 @@ class Basis(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DifferenceEstimate:
-    """The difference between two steps. `change` is after minus before, on the scale of the estimate."""
+    """`change` is after minus before, on the scale of the estimate."""
 
     change: float
     basis: Basis
@@ -235,7 +234,7 @@ def estimate_within_runs(
 def estimate_from_scatter(
     change: float, error: float, degrees: float, least: float = 0.0, ratio_of: float | None = None
 ) -> DifferenceEstimate:
-    """Return a difference whose interval is based on Student's t, with a half-width of at least `least`."""
+    """The interval is based on Student's t, with a half-width of at least `least`."""
 
     def ends(level: float) -> Ends:
         half = two_sided(level, degrees) * error
@@ -253,11 +252,9 @@ def estimate_between_runs(
     least: float = 0.0,
     ratio_of: float | None = None,
 ) -> DifferenceEstimate | None:
-    """Return the difference between the means of two groups of runs, or None if each has one run."""
     # Welch's t is used for three or more runs per side; for fewer, Student's t, which assumes equal scatter and pools
-    # both sides. The degrees of freedom are those of Welch (1947), but at most the pooled ones. Satterthwaite's
-    # better-known formula gives too few for three runs per side: a 95% interval covers 96.5%, and a tenth of the
-    # differences are missed. Runs that agree to the last digit still scatter by `finest`, the rounding step of values
+    # both sides. The degrees of freedom are those of Welch (1947), but at most the pooled ones; Satterthwaite's formula
+    # gives too few for three runs per side. Runs that agree still scatter by `finest`, the rounding step of values
     counts = len(before), len(after)
     if min(counts) < 1 or sum(counts) < 3:  # noqa: PLR2004 - two values have no scatter
         return None

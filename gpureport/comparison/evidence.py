@@ -1,4 +1,4 @@
-"""Evidence on one figure in two steps: its values, and the interval of their difference or why there is none."""
+"""Evidence on one figure in two steps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -77,7 +77,7 @@ class WholeRecordingFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One figure in two steps: its mean over the runs that count, and its value in each of them (`figures`)."""
+    """The mean of a figure over the runs that count, and its value in each of them."""
 
     figure: Figure
     before: float | None

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from gpureport.errors import SettingsError
+from gpureport.names import group_pairs
 from gpureport.redaction import HIDDEN
 
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ class Factor:
 
 
 def parse_factors(text: str) -> tuple[Factor, ...]:
-    """Return the factors in `--by`, such as `param:framework,param:batch_size`. Raises ValueError."""
     parts, msg = _COMMA.split(text), ""
     factors = tuple(Factor(kind=kind, key=key) for kind, _, key in (part.partition(":") for part in parts))
     known = [each.kind in (_KEYED if each.key else _PLAIN) for each in factors]
@@ -67,7 +67,7 @@ def describe_factors(factors: Sequence[Factor]) -> str:
 
 
 def assign_steps(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple[int, str | None]]:
-    """Return run indices in step order, with any new labels. Raises SettingsError if a value is missing."""
+    """Return run indices in step order, with any new labels."""
     kind = factors[0].kind
     if kind == "step":
         return [(place, None) for place in range(len(runs))]
@@ -131,18 +131,14 @@ def order_folders(runs: Sequence["Run"], folders: Sequence[str]) -> tuple[list[s
 
 
 def share_a_clock(runs: Sequence["Run"]) -> bool:
-    """Return whether runs' times are comparable: all have timestamps, and all or none a time zone."""
+    """Return whether all have timestamps, and all or none a time zone."""
     return not any(run.quality.synthetic_time for run in runs) and len({run.timezone is None for run in runs}) <= 1
 
 
 def find_ungrouped(runs: Sequence["Run"], factors: Sequence[Factor]) -> dict[Factor, list[int]]:
     """Return the indices of runs without a param or tag, by the first factor that each lacks."""
-    ungrouped: dict[Factor, list[int]] = {}
-    for place, run in enumerate(runs):
-        lacked = next((factor for factor in factors if factor.value(run) is None), None)
-        if lacked is not None:
-            ungrouped.setdefault(lacked, []).append(place)
-    return ungrouped
+    lacked = (next((factor for factor in factors if factor.value(run) is None), None) for run in runs)
+    return group_pairs((factor, place) for place, factor in enumerate(lacked) if factor)
 
 
 def order_values(values: Iterable[str]) -> list[str]:
@@ -169,7 +165,7 @@ class VariedParams:
 
 
 def find_varied_params(runs: Sequence["Run"], by: Sequence[Factor]) -> VariedParams:
-    """Return the settings that differ between the runs of a study, starting with those that group them."""
+    """Return the settings that differ between runs, those that group them first."""
     grouped = {each.key for each in by if each.kind == "param"}
     keys = {key for run in runs for key, value in run.params if HIDDEN not in value} - grouped
     others = [Factor(kind="param", key=key) for key in sorted(keys)]

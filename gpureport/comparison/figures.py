@@ -33,9 +33,8 @@ therefore counts only if it exceeds a change of regime from 90 to 50% plus the n
 _FULL_SECONDS, LONG_SECONDS = 120.0, 600.0
 """Length up to which a recording may show a single regime, and length from which its own scatter suffices.
 
-In simulations of 1000 pairs of equal loads for each process in tests/statistics/processes.py, lasting 30, 60, 120, 300
-and 450 s, at most 4, 0, 0, 7 and 6% of pairs differ by more than the allowance and scatter. Without the allowance,
-up to 64, 63, 47, 30 and 32% differ by more than scatter and two points.
+In simulations of pairs of equal loads (tests/statistics/processes.py) that last 30 to 450 s, at most 7% of pairs differ
+by more than the allowance and scatter. Without the allowance, up to 64% differ by more than scatter and two points.
 """
 # duration below which shares of a run are meaningless, and single runs show only large changes
 SHORTEST_SECONDS = 60.0
@@ -45,8 +44,7 @@ FINEST_RATIO = 0.003  # Rounding step of figures per unit of work; both are read
 # Minimum number of samples for a run under a minute to count; trackers take about that many.
 _FEWEST_SAMPLES = 6
 _LIKE = 1 / 3
-"""Share of a step's longest run that a shorter run must reach to count. In 100,000 simulated comparisons of three runs
-with three, counting a run that reaches a third detects more differences."""
+"""Share of a step's longest run that a shorter run must reach to count, which detects the most in simulations."""
 
 
 class FigureRole(StrEnum):
@@ -76,7 +74,6 @@ class Figure:
         return POINTS if self.is_share else self.usual_noise * abs(before)
 
     def allow_slow_change(self, seconds: float) -> float:
-        """Return how far slow drift alone may separate recordings of this length, in points or as a log ratio."""
         most = SLOW_POINTS if self.is_share else log(SLOW_RATIO)
         return most * float(np.interp(seconds, (_FULL_SECONDS, LONG_SECONDS), (1.0, 0.0)))
 
@@ -85,7 +82,7 @@ class Figure:
         return self.metric in {UTILISATION, IDLE}
 
     def clip(self, interval: Ends, before: float | None) -> Ends:
-        """Return the interval of a difference, limited so that no share falls below 0 or rises above 1."""
+        """Limit an interval so that no share falls below 0 or rises above 1."""
         if not self.is_share or before is None:
             return interval
         return max(interval[0], 0.0 - before), min(interval[1], 1 - before)

@@ -57,7 +57,7 @@ def list_possible_waits(analysis: Analysis) -> dict[str, float]:
 
 
 def measure_lost_ratio(analysis: Analysis) -> float | None:
-    """Return the lost share of the jobs' GPU time, or None if most of it was not observed or more may be lost."""
+    """Return None if most of the GPU time was not observed or more may be lost."""
     held = analysis.job_gpu_seconds
     seconds = sum_seconds_by_class(gpu.seconds for gpu in analysis.gpu_time)
     if not held or is_recording_too_short(analysis) or seconds.get("no_samples", 0.0) > MOST_UNSEEN_RATIO * held:
@@ -84,7 +84,7 @@ class PotentialLoss:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Potential:
-    """The most that a step can still gain if unobserved time and pauses are lost. `at_most` is None if unknown."""
+    """The most that a step can still gain. `at_most` is None if unknown."""
 
     step: str
     lost_ratio: float | None
@@ -96,7 +96,7 @@ class Potential:
 
 
 def estimate_potential(left: RemainingLoss, analyses: Sequence[Analysis] = ()) -> Potential:
-    """Return the largest possible speed-up of the whole job, 1 / (1 - share that is or may be lost)."""
+    """Return the largest possible speed-up of the whole job."""
     unmeasured = list_unmeasured_kinds(finding for analysis in analyses for finding in analysis.findings)
     held = left.held_gpu_seconds
     unseen, pauses = (left.unseen_gpu_seconds / held, left.pause_gpu_seconds / held) if held else (1.0, 0.0)
@@ -134,7 +134,6 @@ class AdvisedChange:
 def _list_advised(
     earlier: Sequence[Step], step: Step, shows: Callable[[SettingChange, float | None, float | None], bool]
 ) -> Iterator[AdvisedChange]:
-    """Yield each recommended change that was made, as shown by a setting."""
     for name, advised in STEPS.items():
         for change in advised.changes:
             before, after = (_read_setting(each, change.setting) for each in (earlier[-1], step))

@@ -32,7 +32,7 @@ _NAMED, _VALIDATION, _TRAINING, _BATCH = range(4)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityFigure:
-    """One training metric of a run or a step: the mean of its last values, and its best value with its time."""
+    """The mean of the last values of a metric, and its best value with its time."""
 
     final: float | None  # excluding runs that `diverged`, whose last value is not finite
     at_work: float | None = None
@@ -99,7 +99,7 @@ def seconds_since_job_start(run: SampledRun, curve: TrainingCurve, row: int) -> 
 
 
 def find_job_start(run: SampledRun, curve: TrainingCurve) -> int:
-    """Return the start in microseconds of the job that logged a metric, or of the recording if no job is known."""
+    """Return the start of the job that logged a metric or, if none is known, of the recording."""
     first = int(curve.times[0])
     begun = [job.interval.start for job in run.analysis.jobs if job.interval.start <= first]
     return max(begun, default=run.info.started)
@@ -119,7 +119,7 @@ def compare_quality(base: Step, step: Step, goals: TrainingGoals) -> tuple[Quali
 
 
 def _rank(name: str, goals: TrainingGoals) -> tuple[int, int] | None:
-    """Return a metric's rank. Within one rank, accuracies come before errors and errors before losses."""
+    """Within one rank, accuracies come before errors and errors before losses."""
     metric, roles = recognise_metric(name), (Role.ACCURACY, Role.ERROR, Role.LOSS)
     order = roles.index(metric.role) if metric and metric.role in QUALITY_ROLES else None
     if goals.is_named(name):
@@ -177,7 +177,7 @@ def measure_step_quality(step: Step, name: str, goals: TrainingGoals) -> Quality
 
 
 def _agree(changes: Sequence[QualityChange]) -> QualityChange:
-    """Return the change on which all units of work agree. If they disagree, there is no clear change."""
+    """If units of work disagree, there is no clear change."""
     calm = [each for each in changes if each.verdict is Verdict.NO_CLEAR_CHANGE and not each.failed]
     if calm or len({(each.difference or 0.0) > 0 for each in changes}) == 1:
         return (calm or changes)[0]
@@ -246,7 +246,7 @@ class MissingTarget(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTimeToTarget:
-    """When a run first reached the target, counted from the start of the job and known to within `interval`."""
+    """When a run first reached the target, known to within `interval`."""
 
     run: str
     seconds: float | None = None
@@ -333,7 +333,7 @@ def gather_target_evidence(base: Step, step: Step, goals: TrainingGoals) -> Evid
 
 
 def judge_missed_target(base: Step, step: Step, goals: TrainingGoals) -> Judgement | None:
-    """Return the verdict if every run of one step but no run of the other reached the target, otherwise None."""
+    """Return a verdict if every run of one step but none of the other reached the target."""
     before, after = ({measure_run_time_to_target(run, goals).missing for run in side.runs} for side in (base, step))
     reached: set[MissingTarget | None] = {None}
     missed: set[MissingTarget | None] = {MissingTarget.NOT_REACHED}

@@ -43,8 +43,6 @@ class NoWork(StrEnum):
 
 
 class Reading(NamedTuple):
-    """A run's metric after a given amount of work: its value, standard error, and maximum interpolation error."""
-
     value: float
     error: float
     bias: float = 0.0
@@ -189,7 +187,7 @@ def read_end(values: FloatArray) -> Reading:
 
 
 def _interpolate(work: FloatArray, values: FloatArray, common: float) -> Reading:
-    """Interpolate between distant values. The error depends on how well neighbouring values predict each other."""
+    """The error depends on how well neighbouring values predict each other."""
     # a value deviates from the line between its neighbours because of scatter and curvature; between a value and one
     # neighbour, curvature has a quarter of this effect
     after = int(np.searchsorted(work, common))
@@ -208,7 +206,7 @@ def _interpolate(work: FloatArray, values: FloatArray, common: float) -> Reading
 
 
 def _count_last(count: int) -> int:
-    """Return how many of the last values count as the end: a tenth, at least three, or half of a few."""
+    """Return a tenth, at least three, or half of a few."""
     return max(round(count * _LAST), min(_FEWEST, (count + 1) // 2), min(2, count))
 
 

@@ -221,7 +221,6 @@ class SampledRun:
 
 
 def coarsest_interval(runs: Sequence[SampledRun]) -> float:
-    """Return the longest sampling interval of the runs, to which others are thinned."""
     return max((run.series.interval for run in runs if run.series is not None), default=0.0)
 
 

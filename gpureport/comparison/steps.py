@@ -8,6 +8,7 @@ from math import fsum
 from gpureport.analysis.results import Analysis
 from gpureport.comparison import figures
 from gpureport.comparison.run import SampledRun
+from gpureport.names import group_pairs
 
 
 class TrainingBasis(StrEnum):
@@ -75,9 +76,7 @@ class Step:
 def build_steps(runs: Sequence[SampledRun]) -> Iterator[Step]:
     # training rates are comparable only if they share a basis: the logged series if it is known for at least as many
     # steps as the steady phase
-    groups: dict[tuple[str | None, int], list[SampledRun]] = {}
-    for place, run in enumerate(runs):
-        groups.setdefault((run.info.step, -1 if run.info.step is not None else place), []).append(run)
+    groups = group_pairs((place if run.info.step is None else run.info.step, run) for place, run in enumerate(runs))
     served = {
         basis: [all(training_rate(run, basis) is not None for run in group) for group in groups.values()]
         for basis in TrainingBasis

@@ -31,7 +31,7 @@ Levels = tuple[tuple[int, ...], ...]  # For each factor, the observations' level
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestGroup:
-    """The group with the best value, compared with the next best. Its verdict is the weakest against any group."""
+    """The group with the best value. Its verdict is the weakest against any other."""
 
     metric: str
     unit: str
@@ -57,7 +57,7 @@ class StudyGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelEffect:
-    """One value of a setting compared with its first value. `value` is None if the setting is absent."""
+    """`value` is None if the setting is absent."""
 
     value: str | None
     runs: int
@@ -90,7 +90,7 @@ class FigureEffects:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """Results for groups by the settings in `by`. Costs are monetary if all prices are known, else GPU time."""
+    """Costs are monetary if all prices are known, else GPU time."""
 
     by: tuple[Factor, ...]
     values: tuple[tuple[str | None, ...], ...]
@@ -133,7 +133,7 @@ def build_study(comparison: Comparison, by: Sequence[Factor]) -> Study:
 
 
 def select_focus(comparison: Comparison, study: Study | None) -> Step:
-    """Return the step whose losses and advice are shown: the best group if known, otherwise the last step."""
+    """Return the best group if known, otherwise the last step."""
     best = study.best_label if study else None
     return next((step for step in comparison.steps if step.label == best), comparison.steps[-1])
 
@@ -189,7 +189,7 @@ def _find_lower_quality(best: Step, steps: Sequence[Step], goals: TrainingGoals)
 
 
 def estimate_effects(steps: Sequence[Step], factors: Sequence[Factor], metric: str) -> FigureEffects | None:
-    """Return each setting's effect on a figure; None if units of work differ, a value is 0, or no setting varied."""
+    """Return None if units of work differ, a value is 0, or no setting varied."""
     figure = BY_METRIC[metric]
     relative = figure.role is figures.FigureRole.WORK
     runs = [run for step in steps for run in step.runs]
@@ -312,7 +312,7 @@ class LinearModel:
         return _count_effects(self.levels) == _count_effects(others, len(self.values)) + max(self.levels[factor])
 
     def effect(self, factor: int, level: int, finest: float = 0.0, ratio_of: float | None = None) -> DifferenceEstimate:
-        """Return the effect of a level relative to its factor's first. `finest` sets the minimum error."""
+        """`finest` sets the minimum error."""
         weights = self._inverse[sum(map(max, self.levels[:factor])) + level]
         change, scatter = float(weights @ self.values), sqrt(self.residual_squares / max(self.degrees, 1))
         error = max(scatter, finest / sqrt(12)) * sqrt(float(weights @ weights))

@@ -30,13 +30,12 @@ class TrainingGoals:
     target: QualityTarget | None = None
 
     def is_higher_better(self, name: str) -> bool | None:
-        """Return whether higher is better for a metric, as specified or implied by its name, or None if unknown."""
+        """Return what is specified or implied by the name, or None if unknown."""
         metric = recognise_metric(name)
         named = None if metric is None or metric.role not in QUALITY_ROLES else not metric.falls
         return dict(self.better).get(name, named)
 
     def with_overrides(self, better: tuple[tuple[str, bool], ...], target: QualityTarget | None) -> "TrainingGoals":
-        """Return these goals, overridden by the command line. Raises SettingsError if a direction is missing."""
         goals = TrainingGoals(better=(*self.better, *better), target=target or self.target)
         if goals.target is not None and goals.is_higher_better(goals.target.name) is None:
             name = goals.target.name
@@ -53,7 +52,6 @@ NO_GOALS = TrainingGoals()
 
 
 def parse_direction(text: str) -> tuple[str, bool] | None:
-    """Return the name in `NAME=higher` or `NAME=lower` and whether higher is better, or None for any other text."""
     name, _, direction = text.rpartition("=")
     higher = _DIRECTIONS.get(direction.strip())
     return None if higher is None or not name.strip() else (name.strip(), higher)
@@ -69,26 +67,21 @@ def parse_target(text: str) -> QualityTarget | None:
 
 
 def make_goals(better: Mapping[str, str], target: str | None) -> TrainingGoals:
-    """Return goals parsed from text. Raises ValueError if it is malformed, SettingsError if a direction is unknown."""
     if wrong := next((name for name, way in better.items() if way not in _DIRECTIONS), None):
-        msg = f"better for {wrong} must be 'higher' or 'lower'"
-        raise ValueError(msg)
+        raise ValueError(f"better for {wrong} must be 'higher' or 'lower'")
     wanted = None if target is None else parse_target(target)
     if target is not None and wanted is None:
-        msg = f"target {target!r} is not of the form NAME=NUMBER"
-        raise ValueError(msg)
+        raise ValueError(f"target {target!r} is not of the form NAME=NUMBER")
     return NO_GOALS.with_overrides(tuple((name, _DIRECTIONS[way]) for name, way in better.items()), wanted)
 
 
 def read_goals(settings: "Settings") -> TrainingGoals:
-    """Return the goals in the `[training]` section. Raises SettingsError with the line of the first mistake."""
     section = settings.section("training")
     section.only({"better", "target"})
     written = section.text("target")
     target = parse_target(written) if written else None
     if written and target is None:
-        hint = 'write target = "val_accuracy=0.78"'
-        raise section.wrong("target", f"{written!r} is not a target", hint, code="not_a_target")
+        raise section.wrong("target", f"{written!r} is no target", 'write target = "val_loss=2"', code="not_a_target")
     given: Any = section.values.get("better", {})
     if not isinstance(given, dict) or not all(isinstance(way, str) and way in _DIRECTIONS for way in given.values()):
         hint = 'write better = { my_metric = "higher", other = "lower" }'

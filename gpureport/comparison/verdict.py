@@ -61,7 +61,7 @@ class Needed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
-    """A figure in a step and an earlier one, in its base unit. Gaps rarer than `unseen_gap_seconds` may be missed."""
+    """Gaps rarer than `unseen_gap_seconds` may be missed."""
 
     metric: str
     unit: str
@@ -181,7 +181,7 @@ def _width(first: int, other: int) -> float:
 
 
 class RunInterval(NamedTuple):
-    """The interval of a difference. The side that can get more runs comes first. No half-width is below `least`."""
+    """The side that can get more runs comes first. No half-width is below `least`."""
 
     counts: tuple[int, int]
     half_width: float
@@ -205,7 +205,6 @@ def estimate_runs_for_interval(now: RunInterval, half_width: float, *, on_both: 
 
 
 def estimate_interval_of_next_run(values: Sequence[float], finest: float, least: float) -> float:
-    """Return the half-width of the interval for the difference between several runs and one more."""
     found = estimate.estimate_between_runs(values, [fsum(values) / len(values)], finest, least)
     return inf if found is None else found.half_width
 

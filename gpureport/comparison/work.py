@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 STEPS, SAMPLES = "steps", "samples"
 STEP_COUNTER, _SAMPLE_COUNTER = "step", "consumed samples"
-"""The name for work counted by the step column, and the name of the series in which Megatron counts samples."""
+"""Work counted by the step column, and the series in which Megatron counts samples."""
 # step times logged with a step number exclude pauses between lines
 _BESIDE_A_COUNTER = {"iteration_time", "it/s"}
 _UNITS = {
@@ -186,7 +186,7 @@ _ACCUMULATED = r"(?:^|[^a-z])(?:gradient_accumulation_steps|accumulate_grad_batc
 
 
 def batch_size(run: Run) -> float | None:
-    """Return the number of samples per step across all GPUs of a run, or None if no param gives it."""
+    """Return the samples per step across all GPUs, or None if no param gives them."""
     params = {key.lower(): value for key, value in run.params}
     if (each := _find_param(params, _PER_DEVICE)) is not None:
         return each * max(len(run.gpus), 1) * (_find_param(params, _ACCUMULATED) or 1.0)

@@ -1,6 +1,6 @@
 """Assesses each GPU over all its runs: whether to remove it, and which runs overlap."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from itertools import pairwise
@@ -8,6 +8,7 @@ from math import fsum
 from typing import Any, TypeAlias
 
 from gpureport.fleet.summarise import Row
+from gpureport.names import group_pairs
 
 Facts: TypeAlias = dict[str, Any]
 """Part of the fleet report, structured like its JSON; None means unknown."""
@@ -38,11 +39,11 @@ def name_run(row: Row) -> Facts:
 
 
 def assess_health(rows: Sequence[Row]) -> Facts:
-    cards: defaultdict[object, list[Row]] = defaultdict(list)
     gpus = Counter(row["run_id"] for row in rows)
-    for row in sorted(rows, key=lambda row: (row["started"] or 0, row["run_id"])):
+    for row in rows:
         row["slow_gpu"] = _find_slowness(row) if gpus[row["run_id"]] > 1 else None
-        cards[row["card"]].append(row)
+    ordered = sorted(rows, key=lambda row: (row["started"] or 0, row["run_id"]))
+    cards = group_pairs((row["card"], row) for row in ordered)
     unidentified = cards.pop(None, [])
     assessed = [_assess_card(own) for own in cards.values()]
     verdicts = [card["verdict"] for card in assessed]
@@ -91,7 +92,7 @@ def _assess_card(rows: Sequence[Row]) -> Facts:
 
 
 def _count_symptom(rows: Iterable[Row], symptom: str) -> Facts:
-    """Return the runs that show a symptom. Memory rows remapped in the first run do not count."""
+    """Memory rows remapped in the first run do not count."""
     column = f"{symptom}_seconds" if symptom.endswith("_slowed") else symptom
     known = [(row, amount) for row in rows if (amount := _CHECKS.get(row[column], row[column])) is not None]
     assessed, is_check = len(known), symptom in {"gpu_lost", "slow_gpu", "slow_link"}
@@ -117,10 +118,8 @@ def _judge_symptoms(shown: Iterable[Facts]) -> str:
 
 def find_overlaps(rows: Sequence[Row]) -> tuple[list[Facts], float]:
     """Return the longest overlaps, and the GPU-seconds that overlapping runs count more than once."""
-    cards: defaultdict[tuple[object, bool], list[Row]] = defaultdict(list)
-    for row in sorted(rows, key=lambda row: (row["started"], row["ended"], row["run_id"])):
-        if row["card"]:
-            cards[row["card"], row["timezone"] is None].append(row)
+    ordered = sorted(rows, key=lambda row: (row["started"], row["ended"], row["run_id"]))
+    cards = group_pairs(((row["card"], row["timezone"] is None), row) for row in ordered if row["card"])
     pairs = (pair for own in cards.values() for pair in _list_overlaps(own))
     longest = nsmallest(
         _MOST_OVERLAPS, pairs, key=lambda pair: (-pair["seconds"], pair["card"], *(run["id"] for run in pair["runs"]))

@@ -53,9 +53,8 @@ def check_fleet_outputs(paths: Sequence[Place], *, full: bool = False) -> None:
 
 
 def write_fleet_report(
-    report: Facts, targets: Sequence[Place], *, command: str, brand: Brand = PLAIN, full: bool = False
+    report: Facts, targets: Sequence[Place], command: str, *, brand: Brand = PLAIN, full: bool = False
 ) -> FleetPage:
-    """Write the report to each target in its suffix's format, or as text for `-`. Return the page."""
     page = build_page(report, command)
     for target in targets:
         if str(target) == "-":
@@ -134,7 +133,7 @@ def _render_pdf(page: FleetPage, brand: Brand, *, full: bool) -> bytes:
 
 
 def _list_blocks(page: FleetPage) -> Iterator[Block]:
-    """Yield the blocks of the page. The screen shows the first open parts, followed by the worst runs."""
+    """The screen shows the first open parts, followed by the worst runs."""
     yield Block(forms=Form.ALL, part="details", head=page)
     if page.spent:
         label, cut = page.spent.columns[0], replace(page.spent, bars=page.spent.bars[:_BARS])

@@ -36,7 +36,6 @@ class PagePart:
 
 
 def list_parts(report: Facts, amounts: words.Amounts, command: str, shown_steps: int) -> Iterator[PagePart]:
-    """Yield every part that is not empty, without the advice already shown above."""
     yield from _list_groupings(report["groupings"], amounts)
     yield _build_health(report["health"], amounts)
     if len(report["weeks"]) > 1:
@@ -92,7 +91,6 @@ def _split_losses(entries: Sequence[Facts], amounts: words.Amounts) -> tuple[tup
 
 
 def _list_groupings(groupings: Sequence[Facts], amounts: words.Amounts) -> Iterator[PagePart]:
-    """Yield a part for each label, the first one open, and one part for all labels that no run has."""
     named = [by for by in groupings if by["rest"] or any(group["name"] is not None for group in by["groups"])]
     for place, by in enumerate(named):
         title = words.name_label(by["label"])

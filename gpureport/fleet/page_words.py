@@ -95,7 +95,7 @@ def name_label(label: str) -> str:
 
 
 def name_runs(runs: Sequence[Facts]) -> list[str]:
-    """Return the names of runs. Equal names get the part of the path that differs, or the id."""
+    """Equal names get the part of the path that differs, or the id."""
     known = {run["id"]: run for run in runs}
     names = Counter(run["name"] for run in known.values())
     logs = [run for run in known.values() if run["source"] and not run["source"].startswith(LOCATORS)]

@@ -26,6 +26,7 @@ from gpureport.analysis import analyze
 from gpureport.errors import GpureportError, InternalError, SettingsError, SourceError, StoreError, describe_shortage
 from gpureport.fleet import summarise
 from gpureport.fleet.summarise import Row, SummaryFile, SummarySettings, make_row
+from gpureport.names import group_pairs
 from gpureport.places import Place, RemotePath
 from gpureport.recorder.job_params import count_allowed_cores
 from gpureport.redaction import OwnSecrets, get_own_secrets, use_own_secrets
@@ -51,14 +52,12 @@ class Engine(NamedTuple):
 
 
 def open_engine(name: str, scheduler: str | None) -> Engine | None:
-    """Return a local engine, or Dask with this scheduler or a local cluster, or None for this process."""
     if name != "dask" and scheduler:
         raise SettingsError("--scheduler", "only Dask has a scheduler", "add --engine dask", code="needs_dask")
     count = max(1, math.floor(count_allowed_cores() or 1))
     if name == "dask":
         if find_spec("distributed") is None:
-            hint = "pip install 'gpureport[fleet]'"
-            raise SettingsError("--engine", "Dask is not installed", hint, code="not_installed")
+            raise SettingsError("--engine", "needs Dask", "pip install 'gpureport[fleet]'", code="not_installed")
         return Engine(open=partial(_open_dask, scheduler, count), at_once=_CLUSTER_AT_ONCE)
     return None if count == 1 else Engine(open=partial(_open_processes, count), at_once=_AHEAD * count)
 
@@ -223,12 +222,9 @@ def locate_store(store: Place) -> Place:
 def summarise_runs(
     selected: SelectedRuns, settings: SummarySettings, engine: Engine | None, watch: Watch
 ) -> FleetSummaries:
-    """Return the rows of runs, computing only those that the store does not contain."""
     store, runs = locate_store(selected.store), [stored.run for stored in selected.runs]
     file, make_key = SummaryFile(store), summarise.make_keys(settings)
-    known: dict[str, Sequence[Row]] = {}
-    for row in file.load():
-        known[row["run_id"]] = [*known.get(row["run_id"], ()), row]
+    known: dict[str, Sequence[Row]] = {**group_pairs((row["run_id"], row) for row in file.load())}
     keys = {stored.run.id: make_key(stored) for stored in selected.runs}
     # a failed run's key never matches, so the run is tried again
     missing = [run for run in runs if {row["key"] for row in known.get(run.id, ())} != {keys[run.id]}]

@@ -4,9 +4,8 @@ A row has a value for each column of SCHEMA, or None if it was not recorded; a r
 row, without a device. Rows with equal keys are equal. The key includes the version of the analysis code, but not
 labels that no rule uses, such as user, project and job.
 
-Each run is written as soon as it is summarised, so that a killed process loses only the runs in progress. At the end,
-all small files are merged into the table. Two processes may write at once, since each removes only files that it has
-read or written, and a lost summary is recomputed.
+Each run is written as soon as it is summarised. At the end, all small files are merged into the table. Two processes
+may write at once, since each removes only files that it has read or written, and a lost summary is recomputed.
 """
 
 import json
@@ -155,12 +154,11 @@ def _dump_rows(rows: Sequence[Row]) -> bytes:
 
 
 def _load_rows(content: bytes) -> list[Row]:
-    """Return the summaries in a Parquet file. Files from earlier versions may lack newer columns."""
+    """Files from earlier versions may lack newer columns."""
     file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
     version = int((file.schema_arrow.metadata or {}).get(_KEY, b"0"))
     if version != FORMAT:
-        msg = f"format {version} is not {FORMAT}"
-        raise ValueError(msg)
+        raise ValueError(f"format {version} is not {FORMAT}")
     table = file.read()
     for field in SCHEMA:
         if field.nullable and field.name not in table.column_names:
@@ -191,8 +189,6 @@ _Times = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummarySettings:
-    """The inputs to rows other than the runs: the limits of rules, and the hash of the code."""
-
     settings: Settings
     version: str
 
@@ -308,10 +304,8 @@ def _read_energy(statistics: DeviceStatistics) -> float | None:
 
 def _summarise_findings(analysis: Analysis, gpu: Device, times: _Times) -> Iterator[Row]:
     is_too_short = gains.is_recording_too_short(analysis)
-    groups: defaultdict[str, list[Finding]] = defaultdict(list)
-    for finding in analysis.findings:
-        if not finding.devices or gpu.id in finding.devices:
-            groups[finding.fingerprint].append(finding)
+    own = [each for each in analysis.findings if not each.devices or gpu.id in each.devices]
+    groups = names.group_pairs((each.fingerprint, each) for each in own)
     for fingerprint, findings in groups.items():
         worst = max(findings, key=lambda each: each.lost_gpu_seconds or 0.0)
         lost = [each.lost_gpu_seconds for each in findings if each.lost_gpu_seconds is not None]
@@ -328,7 +322,6 @@ def _summarise_findings(analysis: Analysis, gpu: Device, times: _Times) -> Itera
 
 
 def _measure_part(finding: Finding, device: str, times: _Times) -> float:
-    """Return one GPU's share of the time that a finding lost."""
     concerned = [each for each in finding.devices if each in times] or list(times)
     name = _CLASSES.get(finding.kind, "")
     whole = fsum(times[each].get(name, 0.0) for each in concerned)
@@ -336,11 +329,8 @@ def _measure_part(finding: Finding, device: str, times: _Times) -> float:
 
 
 def _read_health(recording: Recording, analysis: Analysis, device: str, unjudged: Collection[str]) -> Row:
-    """Return a GPU's health columns for one run, with None for symptoms not recorded."""
-    by_kind: defaultdict[str, list[Finding]] = defaultdict(list)
-    for finding in analysis.findings:
-        if device in finding.devices:
-            by_kind[finding.kind].append(finding)
+    own = [each for each in analysis.findings if device in each.devices]
+    by_kind = defaultdict(list, names.group_pairs((each.kind, each) for each in own))
 
     def check(kind: str, findings: Sequence[Finding]) -> str:
         return "found" if findings else "not assessed" if kind in unjudged else "clear"

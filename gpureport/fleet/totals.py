@@ -1,12 +1,12 @@
 """Builds the fleet report from the rows of runs: sums by class, run, label and week, and advice."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from itertools import accumulate
 from math import fsum, inf
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from gpureport import names
 from gpureport.analysis.account.cost import Prices
@@ -36,7 +36,6 @@ _CLASSES = ("computing", "short_pauses", *LOST, "no_samples", "no_job")
 _SUMMED = [*_CLASSES, "job", "lost"]
 Sums: TypeAlias = Mapping[str, Any]
 """Seconds by class, job seconds, lost seconds, costs (such as `job_cost`, None if unknown), and `runs`."""
-Key = TypeVar("Key")
 
 
 def build_fleet_report(
@@ -46,9 +45,8 @@ def build_fleet_report(
     selection: str = "",
     gpu_hours_per_month: float | None = None,
 ) -> Facts:
-    """Return the report on runs, structured like its JSON, which docs/reference/fleet-json.md describes."""
     rows = _price_rows(summaries, prices)
-    members = _group(rows, (row["run_id"] for row in rows))
+    members = names.group_pairs((row["run_id"], row) for row in rows)
     whole, runs = _sum(rows), {run: _sum(own) for run, own in members.items()}
     first = {run: own[0] for run, own in members.items()}
     lost = {run: sums["lost"] for run, sums in runs.items() if sums["lost"] > 0}
@@ -159,13 +157,6 @@ def _sum(rows: Collection[Row]) -> Sums:
     return sums
 
 
-def _group(rows: Iterable[Row], keys: Iterable[Key]) -> dict[Key, list[Row]]:
-    groups: defaultdict[Key, list[Row]] = defaultdict(list)
-    for row, key in zip(rows, keys, strict=True):
-        groups[key].append(row)
-    return groups
-
-
 def _read_use(sums: Sums) -> Facts:
     return {
         "runs": int(sums["runs"]),
@@ -207,7 +198,7 @@ def _by_amount(amounts: Mapping[str, float]) -> list[str]:
 
 
 def _group_runs(rows: Sequence[Row], label: str) -> Facts:
-    members = _group(rows, (_read_label(row, label) for row in rows))
+    members = names.group_pairs((_read_label(row, label), row) for row in rows)
     sums = {name: _sum(own) for name, own in members.items()}
     ranked = sorted(sums, key=lambda name: (-sums[name]["lost"], -sums[name]["job"], name or ""))
     listed = ranked[:_MOST] + [name for name in ranked[_MOST:] if name is None]
@@ -254,8 +245,7 @@ def _start_week(week: int) -> int:
 
 
 def _list_unassessed(rows: Sequence[Row]) -> list[Facts]:
-    pairs = [(row, kind) for row in rows for kind in row["not_judged"]]
-    members = _group((row for row, _ in pairs), (kind for _, kind in pairs))
+    members = names.group_pairs((kind, row) for row in rows for kind in row["not_judged"])
     found = [
         {"kind": kind, "runs": len({row["run_id"] for row in own}), "gpu_seconds": fsum(row["job"] for row in own)}
         for kind, own in members.items()

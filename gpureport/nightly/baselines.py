@@ -40,7 +40,6 @@ class Baseline(NamedTuple):
 
 
 def open_baseline(store: Store, name: str) -> Store:
-    """Return a baseline as a store. Raises StoreError, which suggests a similar name."""
     folder = _baseline_folder(store, name)
     if not (folder / _MARKER).is_file():
         names = [each.name for each in list_baselines(store)]
@@ -53,8 +52,7 @@ def open_baseline(store: Store, name: str) -> Store:
 def set_baseline(store: Store, name: str, entries: Sequence[Entry]) -> Baseline:
     place = _baseline_folder(store, name)
     if (damaged := next((entry for entry in entries if not store.intact(entry)), None)) is not None:
-        what = "its series are damaged or missing"
-        raise StoreError(damaged.run.name, what, "ingest the run again", code="damaged_run")
+        raise StoreError(damaged.run.name, "damaged or missing", "ingest the run again", code="damaged_run")
     with atomic_writes.raise_store_errors(store.folder):
         place.parent.mkdir(parents=True, exist_ok=True)
         atomic_writes.remove_stale_files(place.parent)
@@ -86,7 +84,6 @@ def remove_baseline(store: Store, name: str) -> None:
 
 
 def read_baseline(store: Store, name: str) -> list[Recording]:
-    """Return the runs of a baseline. Raises StoreError if it is missing or damaged."""
     small = open_baseline(store, name)
     runs = small.folder / "runs"
     try:
@@ -122,7 +119,7 @@ def keep_decision(store: Place, decision: dict[str, Any], trial: str, *, named: 
 
 
 def find_slower(store: Place, runs: Iterable[tuple[str, Iterable[tuple[str, str]]]]) -> Iterator[str]:
-    """Yield a sentence for each slower setting and its runs, given by name and tags, and each damaged decision."""
+    """Yield a sentence for each slower setting and its runs, and for each damaged decision."""
     known: list[_Known] = []
     for path in (store / _DECISIONS).glob("[!.]*.json"):
         try:

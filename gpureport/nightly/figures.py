@@ -81,8 +81,6 @@ BY_NAME = {kind.name: kind for kind in FIGURES}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """The value of one figure in one run, in its base unit, or None if not recorded."""
-
     name: str
     value: float | None
 

@@ -104,13 +104,11 @@ def _list_rows(night: NightlyRecord) -> Iterator[dict[str, Any]]:
 
 
 def load_record(content: bytes) -> NightlyRecord:
-    """Return a record. Raises ValueError for other files and newer versions."""
     file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
     metadata = file.schema_arrow.metadata or {}
     version = int(metadata.get(_KEY, b"0"))
     if not 0 < version <= FORMAT:
-        msg = f"format {version} is not {FORMAT}" if version else "it is not a nightly record"
-        raise ValueError(msg)
+        raise ValueError(f"format {version} is not {FORMAT}" if version else "it is not a nightly record")
     # read times as integers, as those without a zone would become naive datetimes
     whole = [pa.field(field.name, pa.int64()) if pa.types.is_timestamp(field.type) else field for field in SCHEMA]
     rows = file.read().cast(pa.schema(whole)).to_pylist()
@@ -162,7 +160,6 @@ class History:
         return path
 
     def read_all(self, known: Iterable[NightlyRecord] = ()) -> list[NightlyRecord]:
-        """Return every record in order of date, without rereading known ones."""
         records = {night.file: night for night in known}
         try:
             # a folder that cannot be listed must not be treated as empty
@@ -184,13 +181,11 @@ def _read_file(path: Place) -> NightlyRecord:
     try:
         night = load_record(path.read_bytes())
         if night.id != path.stem:
-            msg = "its content does not match its name"
-            raise ValueError(msg)
+            raise ValueError("its content does not match its name")
         return replace(night.redacted(), file=path.stem)
     except _DAMAGE as error:
         what = f"cannot be read as a night ({redact_start(' '.join(str(error).split()))})"
-        hint = "restore the file, or remove it and record the night again"
-        raise StoreError(str(path), what, hint, code="damaged_night") from error
+        raise StoreError(str(path), what, "restore it, or remove it and record again", code="damaged_night") from error
 
 
 def keep_latest_records(nights: Iterable[NightlyRecord]) -> list[NightlyRecord]:

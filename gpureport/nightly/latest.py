@@ -194,7 +194,6 @@ def _describe_new_event(night: LatestNight, event: ChangeEvent) -> Iterator[str]
 def check_for_worse_change(
     night: LatestNight, date: str, groups: Collection[tuple[str, str]], *, standing: bool = False
 ) -> Iterator[Check]:
-    """Yield, per group of runs, a check that fails on a new or standing change for the worse."""
     for group in sorted(groups):
         outcome, observed, reason = _judge_group(night, date, group, standing=standing)
         yield Check(
@@ -262,7 +261,7 @@ def format_change_interval(kind: FigureKind, step: LevelShift) -> str:
 
 
 def format_change(kind: FigureKind, step: LevelShift) -> str:
-    """Return a change in words that follow the figure's name, such as `−50%`, `20% → 9%` or `gone`."""
+    """Return a change such as `−50%`, `20% → 9%` or `gone`."""
     if kind.unit == "1" and step.after < _GONE <= step.before:
         return "gone"
     if kind.unit in ("1", COUNT) or step.before <= 0:

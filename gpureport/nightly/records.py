@@ -25,9 +25,8 @@ WORK, CURRENCY, EXIT_CODE = "--work", "--gpu-hour-price currency", "--exit-code"
 class NightlyRun:
     """One run of a night, or a source without data and the reason.
 
-    `source` is the log's file name or the run's address. A source without data has no `run_id`,
-    and its name is what the user typed. Fields that were not recorded are empty. `started` is
-    the time of the first sample, in microseconds.
+    `source` is the log's file name or the run's address. A source without data has no `run_id`, and its
+    name is what the user typed. `started` is the time of the first sample, in microseconds.
     """
 
     source: str
@@ -96,7 +95,6 @@ def _name_source(source: str) -> str:
 
 
 def capture_check(check: Check) -> Check:
-    """Return a check with only the file name of its origin."""
     value = check.value if check.value is not None and isfinite(check.value) else None
     return replace(check, origin=PurePath(check.origin).name, value=value)
 
@@ -119,7 +117,6 @@ class NightlyRecord:
     file: str = ""
 
     def redacted(self) -> "NightlyRecord":
-        """Return the record with secrets removed from user text; its checks contain none."""
         texts: list[dict[str, Any]] = [{name: redact_text(getattr(run, name)) for name in _TEXTS} for run in self.runs]
         pairs = zip(self.runs, texts, strict=True)
         runs = tuple(replace(run, params=redact_pairs(run.params), **own) for run, own in pairs)

@@ -35,7 +35,6 @@ ReportRenderer = Callable[[NightlyRecord], bytes | None]
 
 
 def check_site(site: Place) -> None:
-    """Raise RenderError if a folder's index page is not from gpureport."""
     # check even a marked folder, as someone may have added a page
     if isinstance(site, Path) or not (site / MARKER).is_file():
         _refuse_foreign_page(site / INDEX)

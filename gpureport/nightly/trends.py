@@ -1,6 +1,5 @@
 """The course of each figure over the nights, its changes, and events of joint changes."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -9,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpureport.comparison.figures import FINEST_RATIO, TIMED_FIGURES
+from gpureport.names import group_pairs
 from gpureport.nightly.figures import FIGURES, SAMPLING, WORK_FIGURES, FigureKind
 from gpureport.nightly.records import CURRENCY, NightlyRecord, NightlyRun
 from gpureport.nightly.shifts import FEWEST, SHORTEST, LevelShift, detect_changes, keep_shifts, select_new_shifts
@@ -74,13 +74,11 @@ class Trend:
 
 def build_trends(nights: Sequence[NightlyRecord]) -> tuple[Trend, ...]:
     dates = {night.date: night.label for night in nights}
-    held = defaultdict[tuple[tuple[str, str], str], list[tuple[NightlyRecord, NightlyRun]]](list)
-    for night in nights:
-        for run in night.measured_runs:
-            held[run.group, night.date].append((night, run))
+    measured_runs = ((night, run) for night in nights for run in night.measured_runs)
+    held = group_pairs(((run.group, night.date), (night, run)) for night, run in measured_runs)
     found, measured = [], {(step, date) for (step, _), date in held}
     for group in sorted({group for group, _ in held}):
-        own = [(*night, held[group, night[0]], (group[0], night[0]) in measured) for night in sorted(dates.items())]
+        own = [(*day, held.get((group, day[0]), ()), (group[0], day[0]) in measured) for day in sorted(dates.items())]
         found += [_build_trend(group, kind, tuple(_build_point(*each, kind.name) for each in own)) for kind in FIGURES]
     return tuple(trend for trend in found if trend.recorded_points)
 
@@ -158,12 +156,9 @@ def _build_change(known: Sequence[Point], step: LevelShift, kind: FigureKind, *,
 
 
 def _collect_params(runs: Iterable[NightlyRun]) -> dict[str, str]:
-    held: defaultdict[str, set[str]] = defaultdict(set)
-    for run in runs:
-        for key, value in run.params:
-            held[key].add(value)
+    held = group_pairs(pair for run in runs for pair in run.params)
     # a currency does not slow a job, and records from earlier versions lack it
-    return {key: ", ".join(sorted(values)) for key, values in held.items() if key != CURRENCY}
+    return {key: ", ".join(sorted({*values})) for key, values in held.items() if key != CURRENCY}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,8 +60,7 @@ def describe_bucket_error(url: str, scheme: str, error: Exception) -> PlaceError
     for code, words, what, hint in _CASES:
         if re.search(words, text):
             return PlaceError(url, what, hint or _LOGIN[scheme], code=code)
-    what = f"the request failed ({redact_start(text, _LONGEST)})"
-    return PlaceError(url, what, "try again, or choose another place", code="request_failed")
+    return PlaceError(url, f"the request failed ({redact_start(text, _LONGEST)})", "try again", code="request_failed")
 
 
 class RemotePath(PurePosixPath):
@@ -156,7 +155,7 @@ class RemotePath(PurePosixPath):
             return client.get_file_info([self.path])[0]
 
     def check_bucket(self) -> None:
-        """Raise `PlaceError` if the bucket is missing or unreachable. Call this before work that needs it."""
+        """Call this before work that needs the bucket."""
         bucket = RemotePath(*self.parts[:2])
         try:
             if not bucket.exists():
@@ -220,7 +219,6 @@ def is_bucket_url(text: str) -> bool:
 
 
 def parse_place(text: str) -> Place:
-    """Return a path or, for a URL, a place in a bucket. Raises SettingsError for an unknown scheme."""
     if not (url := _URL.fullmatch(text)):
         return Path(text)
     scheme, path = url[1], url[2].strip("/")
@@ -280,7 +278,7 @@ def _copy(place: RemotePath, states: tuple[tuple[str, int, int | None], ...]) ->
 
 @contextmanager
 def stage_folder(place: Place, last: str) -> Iterator[Path]:
-    """Yield a folder for a place's files. On success, files for a bucket are uploaded, with `last` as the final one."""
+    """Yield a folder. On success, files for a bucket are uploaded, with `last` as the final one."""
     if isinstance(place, Path):
         yield place
         return

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import psutil
 
+from gpureport.names import group_pairs
+
 _BLOCK_DEVICES = Path("/sys/block")
 _MIB = 2**20
 _VIRTUAL = ("loop", "ram", "zram")
@@ -182,9 +184,7 @@ class ProcessTree:
 
 def find_members(known: Mapping[int, Usage], everyone: Mapping[int, Usage]) -> dict[int, Usage]:
     """Return the job's processes: known processes that are still running, and all their descendants."""
-    started: dict[int, list[int]] = {}
-    for pid, usage in everyone.items():
-        started.setdefault(usage.parent, []).append(pid)
+    started = group_pairs((usage.parent, pid) for pid, usage in everyone.items())
     open_pids = [pid for pid, usage in known.items() if pid in everyone and everyone[pid].start == usage.start]
     members: dict[int, Usage] = {}
     while open_pids:

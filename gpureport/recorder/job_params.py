@@ -64,7 +64,6 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 
 def collect_params(command: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Return a run's params: command-line settings, versions, variables, commit, cores and memory."""
     known = [each for each in sorted(os.environ.items()) if _ENVIRONMENT.fullmatch(each[0])]
     variables = [(name, hide_secret_value("", value)) for name, value in known if 0 < len(value) <= _LONGEST]
     settings = [(name, value) for _, name, value in find_settings(hide_secrets(command))]

@@ -43,7 +43,6 @@ _LONG_SILENCE = 90.0
 
 
 def build_query_command(interval: float) -> list[str]:
-    """Return the command that queries all GPUs at an interval, with the supported fields."""
     known = set(_QUOTED.findall(_run([_NAME, "--help-query-gpu"])))
     wanted = [_ALIASES.get(name, name) if name not in known else name for name in (*GPU_FIELDS, *COUNTER_FIELDS)]
     fields, refused, answer = [name for name in wanted if name in known or name in IDENTITY_FIELDS], {""}, ""

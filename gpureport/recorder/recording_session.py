@@ -128,7 +128,7 @@ class RecordingSession:
             os.close(write)
 
     def _run_job(self) -> int:
-        """Run the job and return its exit code as a shell does. Raises SettingsError if it cannot start."""
+        """Return the exit code of the job as a shell does."""
         if self._programs:
             self._run(_FIRST_ROWS, until=lambda: self._programs[0].log.lines >= _HEADER_AND_ROW)
         if self._stop_signal is not None:
@@ -217,7 +217,7 @@ def _name_local_zone() -> str:
 
 
 def _make_folder(folder: Path) -> None:
-    """Make a recording's folder. Raises SettingsError if it already contains a recording or cannot be made."""
+    """Raises SettingsError if the folder contains a recording or cannot be made."""
     names = (RUN_FILE, str(Path(RUN_FILE).with_suffix(_PART)), *LOGS)
     # a dangling link counts as an existing file, since writing would follow the link
     taken = next((name for name in names if os.path.lexists(folder / name)), None)

@@ -87,14 +87,12 @@ def _hash_content(content: Mapping[str, Any]) -> str:
 
 
 def read_stored_file(path: Place, most: int) -> bytes:
-    """Return the content of a file in the store. Raises OSError if the file is not regular or exceeds `most` bytes."""
     if isinstance(path, Path):
         check_regular_file(path, most=most)
     return path.read_bytes()
 
 
 def read_stored_run(folder: Place) -> StoredRun:
-    """Return the run in a folder's `run.json`. Raises DamagedRunError, or StoreError if the file cannot be read."""
     path = folder / RUN_FILE
     try:
         return _load_run(read_stored_file(path, MOST_RECORD_BYTES).decode("utf-8"))

@@ -82,7 +82,7 @@ class RunLookup:
         return [*dict.fromkeys(stored.run.name for stored in self._index.runs)]
 
     def find(self, name: str) -> "Entry":
-        """Return the run with this name, id, or start of an id. Raises StoreError unless there is one."""
+        """Return the run with this name, id, or start of an id."""
         # a complete id is the name of a folder, which is read without reading other runs
         if _ID.fullmatch(name) and (entry := self._store.get(name)):
             return entry
@@ -148,7 +148,6 @@ RunSelection: TypeAlias = tuple[Condition, ...]
 
 
 def parse_condition(text: str) -> Condition:
-    """Parse a condition such as `tag:user=ann`. Raises SettingsError for any other text."""
     match = _COMPARISON.fullmatch(text.strip())
     if match is None:
         raise SettingsError("--where", f"{text!r} is not a comparison", _HINT, code="not_a_comparison")
@@ -179,13 +178,11 @@ def parse_since(text: str, now: int) -> Condition:
     if seconds is not None:
         date = f"{_format_time(now - round(min(seconds * 1e6, now)), None)}Z"
     elif not _DATE.fullmatch(date):
-        hint = "write it as 30d, 12h, 2026-10-14 or 2026-10-14T09:30"
-        raise SettingsError("--since", f"{text!r} is not a time", hint, code="not_a_time")
+        raise SettingsError("--since", f"{text!r} is not a time", "write 30d, 12h or 2026-10-14", code="not_a_time")
     return Condition(key="ended", operator=">=", value=date)
 
 
 def select_runs(runs: "Sequence[StoredRun]", selection: RunSelection) -> "list[StoredRun]":
-    """Return the runs that meet all conditions, in order. Raises SettingsError for a label that no run has."""
     for kind, key in filter(None, (condition.label for condition in selection)):
         known = dict.fromkeys(name for stored in runs for name, _ in getattr(stored.run, f"{kind}s"))
         if runs and key not in known:

@@ -149,7 +149,7 @@ class SeriesWriter:
 
 
 def _share_groups(devices: Iterable["pa.Table"]) -> Iterator["pa.Table"]:
-    """Yield row groups. Devices with few rows share a group, and other devices have their own groups."""
+    """Devices with few rows share a row group, and other devices have their own."""
     short: list[pa.Table] = []
     for table in chain(devices, [None]):
         if short and (table is None or sum(map(len, short)) + len(table) > _SHARED_ROWS):
@@ -197,11 +197,10 @@ def write_training(table: "pa.Table", path: Path) -> None:
 
 
 def open_series(path: Place, names: Sequence[str], devices: Sequence[str], expected: str | None) -> SeriesRows:
-    """Return a run's rows. The file is kept in memory, and the rows of each device are read on demand."""
+    """The file is kept in memory, and the rows of each device are read on demand."""
     file = _open_verified(path, expected)
     if missing := {*names} - {*file.schema_arrow.names}:
-        msg = f"{path} lacks {', '.join(sorted(missing))}"
-        raise ValueError(msg)
+        raise ValueError(f"{path} lacks {', '.join(sorted(missing))}")
     schema = arrange_series([file.schema_arrow.empty_table().select([*names])]).schema
     parts: dict[str, list[tuple[int, int, int]]] = {device: [] for device in devices}
     for group in range(file.num_row_groups):
@@ -231,8 +230,7 @@ def _find_devices(group: "pa.Table") -> Iterator[tuple[str, int, int]]:
     codes: Any = group.column("device").unify_dictionaries().combine_chunks()
     indices = columns.read_codes(codes.indices)
     if len(indices) and not 0 <= indices.min() <= indices.max() < len(codes.dictionary):
-        msg = "a row contains none of the file's devices"
-        raise ValueError(msg)
+        raise ValueError("a row contains none of the file's devices")
     starts = [*np.flatnonzero(np.diff(indices, prepend=-1)).tolist(), len(indices)]
     for start, end in pairwise(starts):
         yield codes.dictionary[int(indices[start])].as_py(), start, end
@@ -248,8 +246,7 @@ def _open_verified(path: Place, expected: str | None) -> "parquet.ParquetFile":
     """Open a file from verified bytes in memory, so that it cannot change after the check."""
     content = read_stored_file(path, MOST_SERIES_BYTES)
     if expected is not None and sha256(content).hexdigest() != expected:
-        msg = f"the sha256 of {path} is not {expected}"
-        raise ValueError(msg)
+        raise ValueError(f"the sha256 of {path} is not {expected}")
     return parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
 
 

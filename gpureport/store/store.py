@@ -40,7 +40,6 @@ class Entry:
 
 class Store:
     def __init__(self, folder: Place) -> None:
-        """Open the store in a folder, which may not exist yet. Raises StoreError if its version is too new."""
         self.folder = folder
         self._runs = folder / "runs"
         self._marker = folder / "store.json"
@@ -52,8 +51,7 @@ class Store:
             hint = "restore it, or ingest into a new store"
             raise StoreError(str(self._marker), "cannot be read", hint, code="damaged_store") from error
         if version > FORMAT:
-            what = f"format {version} is newer than {FORMAT}"
-            raise StoreError(str(self._marker), what, "upgrade gpureport", code="newer_store")
+            raise StoreError(str(self._marker), f"has format {version}", "upgrade gpureport", code="newer_store")
 
     @classmethod
     def find(cls, start: Path) -> "Store":
@@ -113,7 +111,6 @@ class Store:
         return any(None in logs or Counter(logs) == Counter(sizes) for logs in held)
 
     def intact(self, entry: Entry) -> bool:
-        """Return whether a run's series exist and match their hashes, if known."""
         stored = entry.stored
         with suppress(OSError):
             training = stored.training_sha256
@@ -160,8 +157,7 @@ class Store:
     def export(self, entry: Entry, target: Place) -> None:
         """Copy a run's series to a Parquet file, hiding secrets defined after the run was stored."""
         if target.suffix != ".parquet":
-            what = "the series are exported as Parquet"
-            raise StoreError(str(target), what, "give a name that ends in .parquet", code="unknown_file_type")
+            raise StoreError(str(target), "not a Parquet file", "use the extension .parquet", code="unknown_file_type")
         if not self.intact(entry):
             raise _refuse_damaged(entry.folder / _SERIES)
         try:

@@ -229,7 +229,7 @@ def _describe(change: DifferenceEstimate | None, level: float) -> dict[str, Any]
 
 
 def find_dropped(found: Measured, rounds: int) -> list[Setting]:
-    """Return the settings not to run again, given all runs of the rounds so far, of which each is complete."""
+    """Return the settings not to run again, given all runs of complete rounds."""
     ranking = _rank(found, rounds)
     worse = [each for each in (*ranking.order, *found.refused) if ranking.tied and each not in ranking.tied]
     return list(dict.fromkeys([*ranking.failures, *worse]))
@@ -261,7 +261,7 @@ def _rank(found: Measured, rounds: int) -> _Ranking:
 
 
 def _compare_with(runs: Sequence[TriedRun], reference: Setting) -> dict[Setting, DifferenceEstimate]:
-    """Return each setting's difference from the reference, or nothing if the runs do not show their scatter."""
+    """Return nothing if the runs do not show their scatter."""
     settings, rounds = (
         list(dict.fromkeys(each)) for each in zip(*((run.setting, run.round) for run in runs), strict=True)
     )

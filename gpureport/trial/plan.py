@@ -95,7 +95,6 @@ def make_error(kind: type[GpureportError], where: object, code: str, **about: ob
 
 
 def make_plan(sets: Sequence[tuple[str, str]], command: Sequence[str], budget: str | None, **more: Any) -> Plan:
-    """Return the plan that options describe. Raises SettingsError."""
     factors = tuple(Factor(name, tuple(map(str.strip, values.split(",")))) for name, values in sets)
     for each in factors:
         problems = {

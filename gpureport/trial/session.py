@@ -56,7 +56,7 @@ Say = Callable[[str], None]
 
 
 def run_trial(folder: Path, wanted: Plan, command: Sequence[str], measure: Measure, say: Say) -> dict[str, Any]:
-    """Make the runs that are missing, and decide. Raises KeyboardInterrupt or SystemExit if a signal ends a run."""
+    """Make the missing runs. Raises KeyboardInterrupt or SystemExit if a signal ends one."""
     # a script ignores Ctrl-C for its background jobs, but the recorder does not
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -204,8 +204,7 @@ def _hold(folder: Path, say: Say) -> Iterator[None]:
             os.close(lock)
     except OSError as error:
         what, code = error.strerror or "cannot be written", code_system_error(error, "cannot_write")
-        hint = "free some space or check the disk, then repeat the command"
-        raise StoreError(str(folder), what, hint, code=code) from error
+        raise StoreError(str(folder), what, "check the disk, then repeat the command", code=code) from error
 
 
 def _read_tail(path: Path) -> bytes:

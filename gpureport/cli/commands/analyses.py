@@ -77,12 +77,10 @@ def compare(source: tuple[str, ...], options: Options) -> int:
         print_error(f"only {steps.pop()} was measured, so nothing can be compared")
         return Exit.UNASSESSED
     if len(found) <= 1:
-        msg = f"a comparison needs at least two runs ({len(found)} found); name another"
-        raise UsageError(msg, code="too_few_runs")
+        raise UsageError(f"a comparison needs two runs or more ({len(found)} found)", code="too_few_runs")
     if len(steps) == 1 and None not in steps:
         label = " and ".join(f"{by.kind} {by.key!r}" if by.key else by.kind for by in options.by or ()) or "step"
-        msg = f"all {len(found)} runs have the same {label} ({steps.pop()}), so there is nothing to compare"
-        raise UsageError(msg, code="one_step")
+        raise UsageError(f"all {len(found)} runs have the same {label} ({steps.pop()})", code="one_step")
     analysed = _analyze_all(found, options, fewest_runs=2)
     by = list_factors(options)
     comparison = compare_steps(sample_runs(analysed.runs, options.throughput), goals=analysed.goals)
@@ -173,8 +171,7 @@ def try_(command: tuple[str, ...], options: Options) -> int:
     found = session.run_trial(folder, wanted, command, measure, print_note)
     try:
         source, own = select_trial((str(folder),), options)
-        content = output.build_report(analyze_runs(read_steps(source, own), own), own)
-        write(content, folder / result.REPORT_FILE)
+        write(output.build_report(analyze_runs(read_steps(source, own), own), own), folder / result.REPORT_FILE)
     except SourceError as error:
         print_error(str(error))
     click.echo(result.render_text(found, folder, output.measure_page()), nl=False)

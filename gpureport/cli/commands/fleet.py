@@ -15,6 +15,7 @@ from gpureport.fleet import formats, running
 from gpureport.fleet.cards import Facts
 from gpureport.fleet.summarise import SummarySettings, make_row, read_summary_settings
 from gpureport.fleet.totals import LABELS, build_fleet_report
+from gpureport.names import group_pairs
 from gpureport.nightly.baselines import find_slower
 from gpureport.regular_files import is_folder
 from gpureport.report import refuse_sources
@@ -49,9 +50,8 @@ def fleet(source: tuple[str, ...], options: Options) -> int:
     report = build_fleet_report(done.summaries, prices, options.group_by or LABELS, asked, options.gpu_hours_per_month)
     if options.anonymise:
         report = formats.anonymise_fleet_report(report)
-    command = output.typed_command()
     with show_stage("Writing the report"):
-        page = formats.write_fleet_report(report, options.outputs, command=command, brand=brand, full=full)
+        page = formats.write_fleet_report(report, options.outputs, output.typed_command(), brand=brand, full=full)
     if options.form == "json":
         click.echo(formats.write_json(report), nl=False)
     elif not options.outputs:
@@ -72,8 +72,7 @@ def _summarise(
     if not (runs or unread or damaged):
         if index.runs:
             raise StoreError(str(store.folder), "no stored run matches", words.LIST_RUNS, code="nothing_selected")
-        hint = "ingest logs first, or name a folder of logs"
-        raise StoreError(str(store.folder), "contains no runs", hint, code="empty_store")
+        raise StoreError(str(store.folder), "contains no runs", "name a folder of logs", code="empty_store")
     every_run = frozenset(each.run.id for each in index.runs)
     selected = running.SelectedRuns(store=store.folder, runs=runs, every_run=every_run)
     with show_stage("Analysing runs") as say:
@@ -126,7 +125,7 @@ def _report_failed_runs(report: Facts, traces: Sequence[tuple[str, str]]) -> int
     session.failed = session.failed or bool(traces)
     for name, trace in traces if session.debug else ():
         click.echo(f"{name}:\n{trace}", err=True, nl=False)
-    names = sources.group((failed["error"], failed["run"]["name"]) for failed in report["failed"])
+    names = group_pairs((failed["error"], failed["run"]["name"]) for failed in report["failed"])
     for error, runs in list(names.items())[:_MOST_NAMED]:
         count = f"{len(runs):,} runs, " if len(runs) > 1 else ""
         print_error(f"left out: {count}{list_names(runs)}: {error}")

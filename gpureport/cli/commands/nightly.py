@@ -7,7 +7,6 @@ from datetime import date, timedelta
 import click
 
 from gpureport import __version__
-from gpureport.analysis.results import Analysis
 from gpureport.checks.verdict import HAS_DATA, Verdict, build_missing_check, render_text
 from gpureport.cli import gate, messages, output, sources, words
 from gpureport.cli.messages import print_error, print_note
@@ -15,6 +14,7 @@ from gpureport.cli.options import Options
 from gpureport.cli.recordings import AnalysedRuns, analyze_runs, name_runs, sample_runs
 from gpureport.errors import InternalError, SettingsError, SourceError, StoreError, UnknownRunError
 from gpureport.findings import Check
+from gpureport.names import group_pairs
 from gpureport.nightly import latest, records, site
 from gpureport.nightly.baselines import find_slower, list_baselines
 from gpureport.nightly.history import History, first_night_of_run, keep_latest_records
@@ -35,9 +35,7 @@ _GATES = ("policy", "fail_on", "fail_on_change", "fail_on_standing_change", "jun
 
 
 def nightly(source: tuple[str, ...], options: Options) -> int:
-    if options.anonymise:
-        hint = "use --name to give runs other names"
-        raise SettingsError("--anonymise", "a history keeps the names of runs", hint, code="names_are_kept")
+    sources.refuse_to_hide(options, "a history")
     if option := "" if source else sources.find_given(options, _GATES):
         raise SettingsError(option, "no run is checked", "name tonight's log", code="needs_source")
     now = messages.now()
@@ -88,8 +86,7 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
         click.echo(render_text(verdict.checks), nl=False)
     print_note(f"wrote {options.site / 'index.html'}")
     if reports.postponed:
-        late = messages.count(len(reports.postponed), "report")
-        print_note(f"not written: {late} for earlier nights; add --all-reports")
+        print_note(f"reports not written for earlier nights: {len(reports.postponed)}; add --all-reports")
     if verdict is None:
         return 0
     heading = [f"gpureport nightly {verdict.line}"] if verdict.checks else []
@@ -186,13 +183,11 @@ class _NightReports:
         if self.baseline is None or not fresh or fresh != {run.run_id for run in night.measured_runs}:
             return
         title = f"Baseline {redact_text(self.baseline)}"
-        groups = dict[str, list[tuple[Recording, Analysis]]]()
         if self.against.why:
             yield Block(title=title, texts=(f"Not compared: {self.against.why.text.rstrip('?.')}.",))
             return
-        for run in runs.runs:
-            groups.setdefault(run[0].run.step or run[0].run.name, []).append(run)
-        for step, own in groups.items():
+        named = ((run[0].run.step or run[0].run.name, run) for run in runs.runs)
+        for step, own in group_pairs(named).items():
             later = sample_runs(own, self.options.throughput)
             yield compare_with_earlier(f"{title} · {step}", self.against.runs, later, runs.goals, is_baseline=True)
 

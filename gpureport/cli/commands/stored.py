@@ -23,9 +23,7 @@ _FORMATS = {"text": account.render_text, "json": account.render_json, "csv": acc
 
 
 def ingest(source: tuple[str, ...], options: Options) -> int:
-    if options.anonymise:
-        what = "this option changes what is shown, not what is stored"
-        raise SettingsError("--anonymise", what, "use it with gpureport analyze", code="names_are_kept")
+    sources.refuse_to_hide(options, "a store")
     if options.listing:
         if given := sources.find_given(options, [name for name in FIELDS if name not in _LISTING]):
             raise SettingsError(given, "--list only shows the runs", "leave it out", code="only_while_reading")
@@ -120,9 +118,7 @@ def baseline_set(name: str, source: tuple[str, ...], options: Options) -> None:
     from gpureport.store.run_selection import BASELINES
     from gpureport.store.store import Entry
 
-    if options.anonymise:
-        hint = "use --name to give runs other names"
-        raise SettingsError("--anonymise", "a baseline keeps the names of runs", hint, code="names_are_kept")
+    sources.refuse_to_hide(options, "a baseline")
     place = words.find_store(options)
     entries: dict[str, Entry] = {}
     groups = recordings.read_groups(
