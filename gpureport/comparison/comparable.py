@@ -6,7 +6,7 @@ from statistics import mean, median
 from typing import Any
 
 from gpureport.comparison import figures
-from gpureport.comparison.run import AT_REST, AT_WORK, GRAPHICS_CLOCK, IDLE, POWER, SM_CLOCK, SampledRun
+from gpureport.comparison.run import AT_REST, AT_WORK, GRAPHICS_CLOCK, IDLE, POWER, SM_CLOCK, UTILISATION, SampledRun
 from gpureport.comparison.steps import Step
 from gpureport.metrics import BY_NAME
 from gpureport.recording import HOST, Device, Run
@@ -177,7 +177,7 @@ _CHECKS = (
     _Check(
         _EDGES,
         lambda step: ", then ".join(edge or "not known" for edge in _read_edges(step)),
-        touches=(*_WORKS, *_TOTALS),
+        touches=(*_WORKS, *_TOTALS, IDLE, POWER, UTILISATION),
         agree_by_steps=lambda *sides: {AT_WORK, AT_REST} not in map(set, zip(*map(_read_edges, sides), strict=True)),
         # logged work is that of the recording, even of one that began with the training
         excuses=lambda *sides: all(run.logged_work for side in sides for run in side.runs),

@@ -9,7 +9,7 @@ from gpureport.analysis import phrases
 from gpureport.analysis.job.events import DATA, LONG_WAIT, WAITING
 from gpureport.analysis.results import Analysis, Job
 from gpureport.comparison import chain, gains
-from gpureport.comparison.run import SampledRun
+from gpureport.comparison.run import AT_WORK, SampledRun
 from gpureport.comparison.steps import Step
 from gpureport.data_quality import CLOCK_SET_BACK
 from gpureport.importers.account import CHOSEN, NO_TIME
@@ -37,6 +37,7 @@ def describe_doubts(comparison: chain.Comparison) -> tuple[str, ...]:
         _describe_other_use(comparison),
         _describe_unfinished([run.analysis.run for run in runs]),
         *_list_failures(runs),
+        *_list_cut_logs(runs),
         _describe_few_samples(runs),
         *_list_doubts_on_runs(runs),
         describe_data_waits(runs),
@@ -109,6 +110,13 @@ def _list_failures(runs: Sequence[SampledRun]) -> Iterator[str]:
         named = [f"{clean_name(run.info.name)} (exit {run.exit_code})" for run in failed]
         unknown = "" if all(run.info.work for run in failed) else ", so its work is not known"
         yield f"Job failed: {display.join_first(named, _JOBS)}{unknown}."
+
+
+def _list_cut_logs(runs: Sequence[SampledRun]) -> Iterator[str]:
+    given = [run for run in runs if run.info.work and not run.logged_work and "exit_code" not in dict(run.info.tags)]
+    if cut := [clean_name(run.info.name) for run in given if AT_WORK in run.edges]:
+        logs = f"{display.plural(len(cut), 'log')}, such as {cut[0]}" if len(cut) > 1 else cut[0]
+        yield f"The GPU is working at the start or end of {logs}: give the work that was done while recording."
 
 
 def _list_doubts_on_runs(runs: Sequence[SampledRun]) -> Iterator[str]:
