@@ -254,9 +254,8 @@ def read_labels(run: Run) -> Row:
 def apply_labels(row: Row, run: Run) -> Row:
     node, slash, _ = (row["device"] or "").rpartition("/")
     named = names.find_label(run.params_and_tags, "node")
-    # joined logs that record no node are named after their files, or else numbered
-    of_files = any(node in source.locator for source in run.sources) and not named
-    is_known = not slash or of_files or shorten_node(node) in map(shorten_node, expand_node_list(named or ""))
+    # joined logs that record no node are named after their files
+    is_known = not slash or shorten_node(node) in map(shorten_node, expand_node_list(named or ""))
     return {**row, **read_labels(run), "node": (node or named) if row["device"] and is_known else None}
 
 

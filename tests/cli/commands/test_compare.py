@@ -98,8 +98,8 @@ def test_steps_from_a_file(gpureport: Program, two: Path) -> None:
 
 
 def test_each_run_did_its_own_work(gpureport: Program, two: Path) -> None:
-    for name in ("a1", "a2", "b1", "b2", "c1"):
-        (two / f"{name}.csv").write_text(long(60, 120))
+    for place, name in enumerate(("a1", "a2", "b1", "b2", "c1")):
+        (two / f"{name}.csv").write_text(long(60 + place, 120))
     shutil.copy(Path(__file__).parents[1] / "inputs/worked.toml", two)
     assert works(compare(gpureport, "--steps", "worked.toml", "--work", "800:steps")) == [[500, 500], [600, 700], [800]]
     given = ("--work", "1000:steps", "--work", "2000:steps")

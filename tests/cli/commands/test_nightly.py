@@ -109,7 +109,7 @@ def test_several_logs_as_one_run(gpureport: Program, tmp_path: Path) -> None:
     for name in ("a.csv", "b skipped.csv"):
         (tmp_path / "copies" / name).write_text(log(40))
     (run,) = json.loads(gpureport("analyze", "copies", "--format", "json").out)["runs"]
-    assert run["quality"]["note_codes"] == ["rows_joined"]
+    assert run["quality"]["note_codes"] == ["copied_log"]
 
 
 def test_cut_logs_and_selected_gpus_are_no_faults(gpureport: Program, tmp_path: Path) -> None:
