@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gpureport.analysis import phrases
-from gpureport.analysis.doubts import COARSE_SECONDS, SURE_READINGS
+from gpureport.analysis.doubts import COARSE_SECONDS, SLOW_CLOCK, SURE_READINGS
 from gpureport.analysis.results import NOTABLE
 from gpureport.comparison import gains
 from gpureport.comparison import verdict as verdicts
@@ -119,15 +119,20 @@ def _describe_without_finding(step: Step, findings: Findings) -> tuple[str, Verd
         return mean or "Nothing could be assessed with this data.", VerdictCode.NOTHING_ASSESSED
     if losses.is_display_alone(analyses):
         return "Only a display used the GPU; the log shows no job.", VerdictCode.CAUSE_UNKNOWN
-    if losses.is_low_mid_job(analyses):
-        computing = losses.describe_computing(analyses, mid_job=True)
-        return f"{computing}; the log doesn't show why.", VerdictCode.CAUSE_UNKNOWN
+    clocks = [each.amounts[0] for one in analyses for each in one.not_judged if each.code == SLOW_CLOCK]
+    is_low = losses.is_low_mid_job(analyses)
+    if is_low or (clocks and share < _LOST):
+        slow = losses.describe_computing(analyses, mid_job=True)
+        slow = slow if is_low else f"The busy GPU's clock was {min(clocks)[1]} of its highest"
+        return f"{slow}; the log doesn't show why.", VerdictCode.CAUSE_UNKNOWN
     if share >= _LOST:
         name, seconds = next(iter(lost.items()))
         loss = losses.name_loss(name, analyses)
         part = f": {loss} {display.percent(seconds / held)}" if len(lost) > 1 else f", all of it {loss}"
         return f"{display.percent(share)} of the GPU time was lost{part}.", VerdictCode.LOST_TIME
     apart = max(analysis.run.interval or 0.0 for analysis in analyses)
+    minor = len({found.kind for one in analyses for found in one.findings})
+    clear = "o problems found" + (f" ({display.plural(minor, 'minor finding')})" if minor else "")
     said, code = "", VerdictCode.HEALTHY
     if unseen > gains.UNSEEN_RATIO:
         said = f", but {display.percent(unseen)} of the GPU time has no utilisation data"
@@ -141,8 +146,8 @@ def _describe_without_finding(step: Step, findings: Findings) -> tuple[str, Verd
         said = f"; short pauses take {display.percent(pauses)} of the time"
         code = VerdictCode.SHORT_PAUSES
     if said:
-        return f"No problems found{said}.", code
-    return f"Healthy: {display.lower_first(computing)}; no problems found.", VerdictCode.HEALTHY
+        return f"N{clear}{said}.", code
+    return f"Healthy: {display.lower_first(computing)}; n{clear}.", VerdictCode.HEALTHY
 
 
 def _write_run_lead(
@@ -369,6 +374,8 @@ def _build_use_tiles(step: Step, findings: Findings) -> tuple[Tile, Tile]:
     known = f"{display.percent(computing / (1 - unseen))} of the time recorded" if is_partial else ""
     base = known or f"Of {gpu_time.format_held(held, len(analyses))}"
     first = Tile(label=labels[0], value=display.percent(computing), context=f"{base}; lost {share}")
+    if not any(map(gains.count_samples, analyses)):
+        first = replace(first, value=_CANNOT, context="No utilisation was recorded")
     value, unit = "not known", ""
     if unknown and lost < gains.NOTABLE_RATIO:
         context = display.raise_first(unknown)
