@@ -208,18 +208,16 @@ def _list_measurements(
 
 def _list_recordings(analyses: Sequence[Analysis], every: Sequence[Found]) -> Iterator[tuple[int, Action]]:
     apart = max(analysis.run.interval or 0.0 for analysis in analyses)
-    is_clear = all(found.severity is Severity.INFO for found in every)
+    place = int(any(found.severity is not Severity.INFO for found in every))
     if analyses[-1].run.gpus and not any(map(count_samples, analyses)):
-        title, gain, text = "utilization.gpu", "Allows most checks", "Utilisation shows when each GPU works."
-        yield 0, Action(f"Record {title}", gain, text, "It was not recorded.", command=RECORD)
+        title, gain, why = "Record utilization.gpu", "Allows most checks", "Utilisation was not recorded."
+        yield 0, Action(title, gain, "It shows when each GPU works.", why, command=RECORD)
     elif any(each.code == SLOW_CLOCK for analysis in analyses for each in analysis.not_judged):
-        title, text = "clocks_event_reasons.active and enforced.power.limit", "They show what lowers the clock."
-        why = "The log does not show the cause."
-        yield 1 - is_clear, Action(f"Record {title}", "Shows the cause", text, why, command=RECORD)
+        title, text = "Record clocks_event_reasons.active and enforced.power.limit", "They show what lowers the clock."
+        yield place, Action(title, "Shows the cause", text, "The log does not show it.", command=RECORD)
     if apart >= COARSE_SECONDS:
-        text = f"Samples {display.duration(apart)} apart miss short pauses."
-        title, why = "Record one sample per second", "The log shows the times of samples."
-        yield 1 - is_clear, Action(title, "Shows short pauses", text, why, command=RECORD)
+        title, text = "Record one sample per second", f"Samples {display.duration(apart)} apart miss short pauses."
+        yield place, Action(title, "Shows short pauses", text, "The log shows its interval.", command=RECORD)
 
 
 def _measure_longer(comparison: Comparison) -> Iterator[Action]:

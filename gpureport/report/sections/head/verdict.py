@@ -120,10 +120,9 @@ def _describe_without_finding(step: Step, findings: Findings) -> tuple[str, Verd
     if losses.is_display_alone(analyses):
         return "Only a display used the GPU; the log shows no job.", VerdictCode.CAUSE_UNKNOWN
     clocks = [each.amounts[0] for one in analyses for each in one.not_judged if each.code == SLOW_CLOCK]
-    is_low = losses.is_low_mid_job(analyses)
-    if is_low or (clocks and share < _LOST):
-        slow = losses.describe_computing(analyses, mid_job=True)
-        slow = slow if is_low else f"The busy GPU's clock was {min(clocks)[1]} of its highest"
+    if (is_low := losses.is_low_mid_job(analyses)) or (clocks and share < _LOST):
+        slow = "" if is_low else f"The busy GPU's clock was {min(clocks)[1]} of its highest"
+        slow = slow or losses.describe_computing(analyses, mid_job=True)
         return f"{slow}; the log doesn't show why.", VerdictCode.CAUSE_UNKNOWN
     if share >= _LOST:
         name, seconds = next(iter(lost.items()))
@@ -132,7 +131,7 @@ def _describe_without_finding(step: Step, findings: Findings) -> tuple[str, Verd
         return f"{display.percent(share)} of the GPU time was lost{part}.", VerdictCode.LOST_TIME
     apart = max(analysis.run.interval or 0.0 for analysis in analyses)
     minor = len({found.kind for one in analyses for found in one.findings})
-    clear = "o problems found" + (f" ({display.plural(minor, 'minor finding')})" if minor else "")
+    clear = f"only {display.plural(minor, 'minor finding')}" if minor else "no problems found"
     said, code = "", VerdictCode.HEALTHY
     if unseen > gains.UNSEEN_RATIO:
         said = f", but {display.percent(unseen)} of the GPU time has no utilisation data"
@@ -146,8 +145,8 @@ def _describe_without_finding(step: Step, findings: Findings) -> tuple[str, Verd
         said = f"; short pauses take {display.percent(pauses)} of the time"
         code = VerdictCode.SHORT_PAUSES
     if said:
-        return f"N{clear}{said}.", code
-    return f"Healthy: {display.lower_first(computing)}; n{clear}.", VerdictCode.HEALTHY
+        return f"{display.raise_first(clear)}{said}.", code
+    return f"Healthy: {display.lower_first(computing)}; {clear}.", VerdictCode.HEALTHY
 
 
 def _write_run_lead(
