@@ -14,7 +14,7 @@ from gpureport.recording_advice import RECORD, choose_recording
 SURE_READINGS = 5  # number of readings that give high confidence
 FEW_READINGS = 2  # with fewer readings, any result may be chance
 COARSE_SECONDS = 60.0  # seconds; with samples this far apart, starts, ends and lengths are guesses
-NOT_RECORDED, TOO_FEW = "not_recorded", "too_few_samples"
+NOT_RECORDED, TOO_FEW, SLOW_CLOCK = "not_recorded", "too_few_samples", "slow_clock"
 
 _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("doubts.toml").read_text(encoding="utf-8"))
 _RECORDINGS = {"record": RECORD, **_SAID.pop("@")}

@@ -177,7 +177,8 @@ class Context(Memo):
         return [host for host in self.hosts().values() if host.is_beside(gpu)]
 
     def recorded(self, metric: str) -> bool:
-        return any(one.is_recorded(metric) for one in self.series.values())
+        known = metric.removeprefix("gpu_")  # an attribute, stored once per GPU
+        return any(one.is_recorded(metric) or getattr(one.device, known, None) for one in self.series.values())
 
     def findings(self, kind: str, device: str | None = None) -> tuple[Finding, ...]:
         return tuple(f for f in self.earlier_findings if f.kind == kind and (device is None or device in f.devices))

@@ -356,6 +356,8 @@ def find_locked_clocks(context: Context, limits: Limits) -> Found:
                 found.append((ratio, share, highest, series))
             elif is_constant and np.isnan(s.clock_max):
                 yield doubts.not_recorded("clocks_locked", device, "gpu_sm_clock_max_hertz")
+            elif ratio < limits.slow and not signals.are_events_recorded(series, CAP) and np.isnan(s.power_limit).all():
+                yield doubts.unjudged("clocks_locked", doubts.SLOW_CLOCK, device, (ratio, phrases.percent(ratio)))
     if not found:
         return
     ratio, share, highest, series = min(found, key=lambda one: 1.0 if np.isnan(one[0]) else one[0])

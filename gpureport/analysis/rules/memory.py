@@ -300,7 +300,7 @@ def find_oversized_gpus(context: Context, limits: Limits) -> Found:
             case = "" if model else "no model"
             yield doubts.unjudged("oversized_gpu", "gpu_not_in_table", case=case, model=model or "")
         elif None in peaks or not total:
-            yield doubts.not_recorded("oversized_gpu", None, MEMORY, _TOTAL)
+            yield doubts.not_recorded("oversized_gpu", None, MEMORY if None in peaks else _TOTAL)
         elif peak < limits.roomy * total:
             loads = [one.values(UTILISATION)[one.rows_between(window.start, window.end)] for one in peers]
             used = max(1.0 if np.isnan(load).all() else float(np.nanmean(load)) for load in loads)

@@ -6,12 +6,13 @@ from itertools import pairwise, product
 from math import fsum
 
 from gpureport.analysis.advice.choose import choose_workers_trial, gather_facts
+from gpureport.analysis.doubts import COARSE_SECONDS, SLOW_CLOCK
 from gpureport.analysis.job.events import REQUESTS
-from gpureport.analysis.results import NOTABLE
+from gpureport.analysis.results import NOTABLE, Analysis
 from gpureport.analysis.rulebook import ACTIONS, KINDS
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.figures import SHORTEST_REPETITION_SECONDS, SHORTEST_SECONDS, recorded_seconds
-from gpureport.comparison.gains import is_recording_too_short
+from gpureport.comparison.gains import count_samples, is_recording_too_short
 from gpureport.comparison.verdict import Verdict, estimate_runs_for_interval, measure_run_interval
 from gpureport.findings import Confidence, Finding, Severity
 from gpureport.recording_advice import RECORD
@@ -182,11 +183,12 @@ def _list_measurements(
     if unknown and not any(_CPU in run.recording.rows.schema.names for run in runs):
         title, how, gain, _ = ACTIONS["record"]
         yield 1, Action(title, gain, how, "The CPU was not recorded.", command=RECORD)
+    yield from _list_recordings([run.analysis for run in runs], every)
     # ask for longer logs only if every run is too short
     lacking = [[each for each in run.analysis.not_judged if each.needed_seconds is not None] for run in runs]
     count = min(len({each.kind for each in own}) for own in lacking)
     longest = max(run.seconds for run in runs)
-    if count >= _MANY_CHECKS or all(is_recording_too_short(run.analysis) for run in runs):
+    if count >= _MANY_CHECKS or (count and all(is_recording_too_short(run.analysis) for run in runs)):
         needs = (each.needed_seconds or 0.0 for own in lacking for each in own)
         needed = display.duration(max([SHORTEST_SECONDS, *needs]))
         said = display.duration(longest) if longest > 0 else "only one moment"
@@ -198,6 +200,20 @@ def _list_measurements(
     if any(run.run.gpus for run in runs) and is_unstated:
         text = "Fair comparisons are per unit of work: add --work N:UNIT, such as --work 12000:batches."
         yield 2, Action("Specify the amount of work", "Shows cost per unit of work", text, "The work is not known.")
+
+
+def _list_recordings(analyses: Sequence[Analysis], every: Sequence[Found]) -> Iterator[tuple[int, Action]]:
+    apart = max(analysis.run.interval or 0.0 for analysis in analyses)
+    place = int(any(found.severity is not Severity.INFO for found in every))
+    if analyses[-1].run.gpus and not any(map(count_samples, analyses)):
+        title, gain, why = "Record utilization.gpu", "Allows most checks", "Utilisation was not recorded."
+        yield 0, Action(title, gain, "It shows when each GPU works.", why, command=RECORD)
+    elif any(each.code == SLOW_CLOCK for analysis in analyses for each in analysis.not_judged):
+        title, text = "Record clocks_event_reasons.active and enforced.power.limit", "They show what lowers the clock."
+        yield place, Action(title, "Shows the cause", text, "The log does not show it.", command=RECORD)
+    if apart >= COARSE_SECONDS:
+        title, text = "Record one sample per second", f"Samples {display.duration(apart)} apart miss short pauses."
+        yield place, Action(title, "Shows short pauses", text, "The log shows its interval.", command=RECORD)
 
 
 def _measure_longer(comparison: Comparison) -> Iterator[Action]:

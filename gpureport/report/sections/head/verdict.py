@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gpureport.analysis import phrases
-from gpureport.analysis.doubts import COARSE_SECONDS, SURE_READINGS
+from gpureport.analysis.doubts import COARSE_SECONDS, SLOW_CLOCK, SURE_READINGS
 from gpureport.analysis.results import NOTABLE
 from gpureport.comparison import gains
 from gpureport.comparison import verdict as verdicts
@@ -116,15 +116,19 @@ def _describe_without_finding(step: Step, findings: losses.Findings) -> tuple[st
         return mean or "Nothing could be assessed with this data.", VerdictCode.NOTHING_ASSESSED
     if losses.is_display_alone(analyses):
         return "Only a display used the GPU; the log shows no job.", VerdictCode.CAUSE_UNKNOWN
-    if losses.is_low_mid_job(analyses):
-        computing = losses.describe_computing(analyses, mid_job=True)
-        return f"{computing}; the log doesn't show why.", VerdictCode.CAUSE_UNKNOWN
+    clocks = [each.amounts[0] for one in analyses for each in one.not_judged if each.code == SLOW_CLOCK]
+    if (is_low := losses.is_low_mid_job(analyses)) or (clocks and sum(lost.values()) < _LOST):
+        slow = "" if is_low else f"The busy GPU's clock was {min(clocks)[1]} of its highest"
+        slow = slow or losses.describe_computing(analyses, mid_job=True)
+        return f"{slow}; the log doesn't show why.", VerdictCode.CAUSE_UNKNOWN
     if sum(lost.values()) >= _LOST:
         name, ratio = next(iter(lost.items()))
         loss = losses.name_loss(name, analyses)
         part = f": {loss} {percent(ratio)}" if len(lost) > 1 else f", all of it {loss}"
         return f"{percent(sum(lost.values()))} of the GPU time was lost{part}.", VerdictCode.LOST_TIME
     apart = max(analysis.run.interval or 0.0 for analysis in analyses)
+    minor = len({found.kind for one in analyses for found in one.findings})
+    clear = f"only {display.plural(minor, 'minor finding')}" if minor else "no problems found"
     said, code = "", VerdictCode.HEALTHY
     if unseen > gains.UNSEEN_RATIO:
         said = f", but {percent(unseen)} of the GPU time has no utilisation data"
@@ -138,8 +142,8 @@ def _describe_without_finding(step: Step, findings: losses.Findings) -> tuple[st
         said = f"; short pauses take {percent(pauses)} of the time"
         code = VerdictCode.SHORT_PAUSES
     if said:
-        return f"No problems found{said}.", code
-    return f"Healthy: {lower_first(computing)}; no problems found.", VerdictCode.HEALTHY
+        return f"{raise_first(clear)}{said}.", code
+    return f"Healthy: {lower_first(computing)}; {clear}.", VerdictCode.HEALTHY
 
 
 def _write_run_lead(
@@ -358,6 +362,8 @@ def _build_use_tiles(step: Step, findings: losses.Findings) -> tuple[Tile, Tile]
     known = f"{percent(computing / (1 - unseen))} of the time recorded" if is_partial else ""
     base = known or f"Of {gpu_time.format_held(held, len(analyses))}"
     first = Tile(label=labels[0], value=percent(computing), context=f"{base}; lost {share}")
+    if not any(map(gains.count_samples, analyses)):
+        first = replace(first, value=_CANNOT, context="No utilisation was recorded")
     if unknown and lost < gains.NOTABLE_RATIO:
         return first, Tile(label=labels[1], value="not known", context=raise_first(unknown))
     is_partly_seen = unseen > gains.MOST_UNSEEN_RATIO
