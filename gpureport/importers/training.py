@@ -62,7 +62,12 @@ Row = tuple[int, str, Mapping[str, Any]]
 STEP_TIME, DATA_TIME, WAITING = "iteration_time", "data_time", "data_wait_ratio"
 STEP_TIMES = {STEP_TIME, "time", "batch_time", "iter_time", "step_time", "elapsed_time_per_iteration_(ms)"}
 _DATA_TIMES = {"data", "data_time"}
-LOSS = re.compile(r"(?:^|[^a-z])(?:loss|acc|accuracy|perplexity|ppl|f1|auc|bleu|reward|lr|learning_rate)(?:$|[^a-z])")
+_TELLING = re.compile(
+    r"^throughput$|(?:^|[^a-z])(?:loss|acc|accuracy|perplexity|ppl|f1|auc|bleu|reward|lr|learning_rate|consumed_samples"
+    r"|(?:sample|image|img|example|seq|sequence|tok|token|step|it|iter|iteration|batche?)s?(?:_per_|/)s(?:ec(?:ond)?)?)"
+    r"(?:$|[^a-z])"
+)
+"""Matches a metric that only training loops write."""
 _STAMP = re.compile(
     r"\W{0,4}((?:\d{4}[-/])?\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?)", re.ASCII
 )
@@ -117,7 +122,7 @@ class TrainingLog:
         return (text := head_text(head).lstrip()).startswith("{") or _is_training(text, of_loss=False)
 
     def is_training_log(self, head: bytes) -> bool:
-        """Return whether a file in a folder is a training log; it must contain a loss."""
+        """Return whether a file in a folder is a training log: it needs a loss, a rate, or a time and a step."""
         return _is_training(head_text(head).lstrip(), of_loss=True)
 
     @np.errstate(over="ignore", invalid="ignore")
@@ -191,9 +196,9 @@ def _is_training(text: str, *, of_loss: bool) -> bool:
 
 
 def _tells_progress(names: tuple[str, ...], *, of_loss: bool) -> bool:
-    plain = set(map(_normalise, names))
-    is_known = not of_loss or plain >= _BOARD or any(map(LOSS.search, plain))
-    return len(names) > 1 and is_known and any(_find_time_and_step(names)[:2])
+    found, plain = _find_time_and_step(names)[:2], [*map(_normalise, names)]
+    is_timed = all(found) and not any("gpu" in name for name in plain)
+    return len(names) > 1 and any(found) and (not of_loss or is_timed or any(map(_TELLING.search, plain)))
 
 
 def _normalise(name: str) -> str:
