@@ -1,6 +1,7 @@
 """Writes results to standard output and to files."""
 
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -22,6 +23,8 @@ from gpureport.report.formats.branding import Brand
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording.terminal_lines import Page
 
+_HALF_AN_ID = re.compile(r"(?:#|\0--run[\0=])[0-9a-f]{16}(?=[0-9a-f]{16}(?:\0|$))")
+
 
 def typed_command() -> str:
     if "--anonymise" in sys.argv:
@@ -29,7 +32,9 @@ def typed_command() -> str:
     typed, outputs = sys.argv[1:], ("-o", "--output")
     kept = [word for before, word in zip(["", *typed], typed, strict=False) if before not in outputs]
     kept = [word for word in kept if word.partition("=")[0] not in {*outputs, "--open"}]
-    return shlex.join(hide_secrets(["gpureport", *kept]))
+    # a run's id looks random but is no secret, so a mark splits it while secrets are hidden
+    words = _HALF_AN_ID.sub("\\g<0>\1", "\0".join(["gpureport", *kept])).split("\0")
+    return shlex.join(word.replace("\1", "") for word in hide_secrets(words))
 
 
 def build_report(analysed: AnalysedRuns, options: Options, **more: Any) -> Report:
