@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise, product
@@ -134,6 +135,7 @@ def read_mapped(  # noqa: PLR0913, PLR0917 - what the map says
     def find(cells: list[str]) -> list[str] | None:
         return cells if told.headings <= {*cells} else None
 
+    lost, rows = Counter[MappedColumn](), 0
     for number, header, row in tools.table_rows(lines, first, account, find, delimiter):
         said = {name: _use_point(cell) if delimiter == ";" else cell for name, cell in zip(header, row, strict=True)}
         index = re.fullmatch(r"(?ai)(?:gpu)?[ :_]*(\d{1,4})[ :_]*", said.get(told.device, ""))
@@ -146,7 +148,9 @@ def read_mapped(  # noqa: PLR0913, PLR0917 - what the map says
         for column in told.columns:
             gpu = None if BY_NAME[column.metric].scope is Scope.HOST else named if column.gpu is None else column.gpu
             cells = [(column.heading, said[column.heading])]
-            tools.take_cells(devices.setdefault(gpu, {}), account, cells, meanings)
+            taken = tools.take_cells(devices.setdefault(gpu, {}), account, cells, meanings)
+            lost[column] += column.metric not in taken and headings.parse_number(said[column.heading]) is not None
+        rows += 1
         rest = [(heading, cell) for heading, cell in said.items() if heading not in told.headings]
         if named in devices and named is not None:
             tools.take_cells(devices[named], account, rest, {})
@@ -154,6 +158,10 @@ def read_mapped(  # noqa: PLR0913, PLR0917 - what the map says
             names = ", ".join(heading for heading, _ in rest[:30])
             account.note(f"These columns are not in the map and were not kept: {names}.")
         yield from tools.split_devices(number, when, devices)
+    for column in (each for each in told.columns if lost[each] > rows / 2):
+        what = f"{lost[column]:,} of {rows:,} values of column {column.heading!r} are impossible in unit {column.unit}"
+        hint = "correct the unit in the map, or leave the column out"
+        raise SourceError("the log", what, hint, code="wrong_unit")
 
 
 def _find_time(cell: str, pattern: str) -> tools.Stamp:
