@@ -78,7 +78,7 @@ def select_sources(source: tuple[str, ...], options: Options, *, steps: bool = F
     if not (selection := build_selection(options)):
         return source
     if source:
-        msg = "either name the runs or select stored runs with --where and --since"
+        msg = "either name the runs or select stored runs with --where and --since; gpureport ingest SOURCE stores them"
         raise UsageError(msg, code="named_or_selected")
     place = find_store(options)
     runs = [stored.run for stored in select_stored_runs(place, selection)]

@@ -280,6 +280,8 @@ FOLDERS: dict[str, tuple[dict[str, str], str]] = {
     "host log of two": ({"gpu": log(), "host": HOST, "other": log(60).replace("90 %", "40 %")}, "gpu; other"),
     "another table": (other("timestamp,name,value"), "gpu host"),
     "training metrics": (other("timestamp,index,loss"), "gpu host train"),
+    "training rates": (other("timestamp,index,samples_per_second"), "gpu host train"),
+    "training steps": (other("timestamp,step,value"), "gpu host train"),
     "a table of GPUs": (other("timestamp,index,name,serial"), "gpu host"),
     "model": ({"a": named(1, A100), "b": named(2, A100)}, "a b"),
     "model without its brand": ({"a": named(1, A100), "b": named(2, A100[7:])}, "a b"),
