@@ -40,7 +40,6 @@ _TIMES = (
     *("elapsed_seconds", "elapsed_time", "relative_time", "runtime"),
 )
 _STEPS = ("step", "global_step", "iteration", "iter", "steps", "current_steps", "num_updates")
-_BOARD = {"wall_time", "step", "value"}
 _WHOLE = re.compile('"(?:log_history|traced_step_time_ms)"')
 _MARKED, _FIRST_LINES = 100, 20
 _FEW, _FALLING = 2, 0.1
@@ -63,11 +62,10 @@ STEP_TIME, DATA_TIME, WAITING = "iteration_time", "data_time", "data_wait_ratio"
 STEP_TIMES = {STEP_TIME, "time", "batch_time", "iter_time", "step_time", "elapsed_time_per_iteration_(ms)"}
 _DATA_TIMES = {"data", "data_time"}
 _TELLING = re.compile(
-    r"^throughput$|(?:^|[^a-z])(?:loss|acc|accuracy|perplexity|ppl|f1|auc|bleu|reward|lr|learning_rate|consumed_samples"
-    r"|(?:sample|image|img|example|seq|sequence|tok|token|step|it|iter|iteration|batche?)s?(?:_per_|/)s(?:ec(?:ond)?)?)"
-    r"(?:$|[^a-z])"
+    r"(?:^|[^a-z])(?:loss|acc|accuracy|perplexity|ppl|f1|auc|bleu|reward|lr|learning_rate|consumed_samples|^throughput"
+    r"|(?:sample|image|img|example|seq|sequence|tok|token|step|it|iter|iteration|batch)"
+    r"(?:e?s)?(?:_per_|/)s(?:econd|ec)?)(?:$|[^a-z])"
 )
-"""Matches a metric that only training loops write."""
 _STAMP = re.compile(
     r"\W{0,4}((?:\d{4}[-/])?\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?)", re.ASCII
 )
@@ -269,7 +267,7 @@ def _read_table(lines: Sequence[str], first: Sequence[str], name: str, account: 
     headers = (_split_header(line) for line in first)
     delimiter, header = next((one for one in headers if _tells_progress(tuple(one[1]), of_loss=False)), (",", []))
     names = header
-    if set(map(_normalise, names)) == _BOARD:
+    if set(map(_normalise, names)) == {"wall_time", "step", "value"}:
         # an export from TensorBoard has its metric in the file name
         match = re.search(r"(?:run-.*-)?tag-(.+)", stem := Path(name).stem, re.IGNORECASE)
         names = [(match[1] if match else stem) if _normalise(each) == "value" else each for each in names]

@@ -160,8 +160,7 @@ def read_mapped(  # noqa: PLR0913, PLR0917 - what the map says
         yield from tools.split_devices(number, when, devices)
     for column in (each for each in told.columns if lost[each] > rows / 2):
         what = f"{lost[column]:,} of {rows:,} values of column {column.heading!r} are impossible in unit {column.unit}"
-        hint = "correct the unit in the map, or leave the column out"
-        raise SourceError("the log", what, hint, code="wrong_unit")
+        raise SourceError("the log", what, "correct the unit in the map", code="wrong_unit")
 
 
 def _find_time(cell: str, pattern: str) -> tools.Stamp:
@@ -186,15 +185,12 @@ def draft_map(text: str) -> str:
         header, row = (tools.split_cells(each, delimiter) for each in (line, below))
         texts = {cell for cell in header if cell and headings.parse_number(cell) is None}
         numbers = len(row) == len(header) and {*map(headings.parse_number, map(_use_point, row))} - {None}
-        is_timed = len(row) == len(header) and any(map(_holds_time, header, row))
+        times = (cell for name, cell in zip(header, row, strict=False) if headings.is_time_heading(name))
+        is_timed = any(map(tools.parse_stamp, row)) or bool(re.search(r"\d", "".join(times)))
         # several different texts are headings
         if 1 < len(header) == len(texts) <= _MOST_COLUMNS and ((is_timed and numbers) or any(map(_prove, header))):
             return "\n".join(_draft(header, row)) + "\n"
     return ""
-
-
-def _holds_time(heading: str, cell: str) -> bool:
-    return bool(tools.parse_stamp(cell)) or (headings.is_time_heading(heading) and bool(re.search(r"\d", cell)))
 
 
 def _draft(header: Sequence[str], row: Sequence[str]) -> Iterator[str]:
