@@ -124,8 +124,7 @@ def show_stage(label: str) -> Iterator[Callable[[str], None]]:
 
 def now() -> datetime:
     """Return the local time or, if SOURCE_DATE_EPOCH is set, that time in UTC."""
-    name = "SOURCE_DATE_EPOCH"
-    text = os.environ.get(name)
+    text = os.environ.get(name := "SOURCE_DATE_EPOCH")
     try:
         return datetime.fromtimestamp(int(text), UTC) if text else datetime.now().astimezone()
     except (ValueError, OverflowError, OSError) as error:

@@ -1,6 +1,7 @@
 """Writes results to standard output and to files."""
 
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -22,14 +23,17 @@ from gpureport.report.formats.branding import Brand
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording.terminal_lines import Page
 
+_OUTPUT = re.compile(r"\0(?:(?:-o|--output)[\0=][^\0]*|--open)(?=\0|$)")
+_HALF_AN_ID = re.compile(r"(?:#|\0--run[\0=])[0-9a-f]{16}(?=[0-9a-f]{16}(?:\0|$))")
+
 
 def typed_command() -> str:
     if "--anonymise" in sys.argv:
         return f"gpureport {sys.argv[1]} … --anonymise"
-    typed, outputs = sys.argv[1:], ("-o", "--output")
-    kept = [word for before, word in zip(["", *typed], typed, strict=False) if before not in outputs]
-    kept = [word for word in kept if word.partition("=")[0] not in {*outputs, "--open"}]
-    return shlex.join(hide_secrets(["gpureport", *kept]))
+    typed = _OUTPUT.sub("", "\0".join(["gpureport", *sys.argv[1:]]))
+    # a run's id looks random but is no secret, so a mark splits it while secrets are hidden
+    words = _HALF_AN_ID.sub("\\g<0>\1", typed).split("\0")
+    return shlex.join(word.replace("\1", "") for word in hide_secrets(words))
 
 
 def build_report(analysed: AnalysedRuns, options: Options, **more: Any) -> Report:

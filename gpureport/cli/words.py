@@ -78,7 +78,8 @@ def select_sources(source: tuple[str, ...], options: Options, *, steps: bool = F
     if not (selection := build_selection(options)):
         return source
     if source:
-        raise UsageError("either name the runs or select stored runs with --where or --since", code="named_or_selected")
+        what = "either name the runs or select stored runs with --where or --since; gpureport ingest SOURCE stores them"
+        raise UsageError(what, code="named_or_selected")
     place = find_store(options)
     runs = [stored.run for stored in select_stored_runs(place, selection)]
     if steps:

@@ -308,8 +308,7 @@ NOTE_CODES: dict[str, str] = {
 def find_note_code(note: str, files: Iterable[str] = ()) -> str:
     for file in (each for each in files if "." in each):
         note = note.replace(file, "")
-    text = note.lower()
-    return next((code for code, words in NOTE_CODES.items() if words in text), "")
+    return next((code for code, words in NOTE_CODES.items() if words in note.lower()), "")
 
 
 def find_reject_code(reason: str) -> str:

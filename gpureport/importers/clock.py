@@ -241,8 +241,7 @@ class Clock:
         if not len(times):
             return times
         times = np.maximum.accumulate(np.maximum(times, times[0] if self.last is None else self.last))
-        before = [] if self.last is None or self._unmeasured else [np.array([self.last])]
-        self._unmeasured += [*before, times]
+        self._unmeasured += [times] if self.last is None or self._unmeasured else [np.array([self.last]), times]
         self.first = int(times[0]) if self.first is None else self.first
         self.last = int(times[-1])
         if sum(map(len, self._unmeasured)) > _AT_ONCE:

@@ -197,8 +197,8 @@ def _names_two_gpus(held: dict[str, Texts], name: str, times: IntArray) -> bool:
         return False
     order = np.argsort(keys, kind="stable")
     same = np.diff(keys[order]) == 0
-    close = np.abs(np.diff(times[both][order])) < clock.TICK
-    return bool((same & close & (np.diff(indices[order]) != 0)).any())
+    same &= np.abs(np.diff(times[both][order])) < clock.TICK
+    return bool((same & (np.diff(indices[order]) != 0)).any())
 
 
 _MOST = 1024

@@ -182,8 +182,7 @@ class DayClock:
 
     def date(self, text: str) -> None:
         """Set the date. An ambiguous one becomes the date that fits the GPU log or else the first."""
-        month_first = ("%m-%d-%Y", "%m-%d-%y") if "/" in text else ()
-        forms = ("%Y-%m-%d", *month_first, "%d-%m-%Y", "%d-%m-%y", "%b-%d-%Y")
+        forms = ("%Y-%m-%d", *("%m-%d-%Y", "%m-%d-%y") * ("/" in text), "%d-%m-%Y", "%d-%m-%y", "%b-%d-%Y")
         dates = [tools.parse_with(re.sub("[./]", "-", text), form) for form in forms]
         found = list(dict.fromkeys(date[0] for date in dates if date))
         near = [day for day in found if self._around and self._around[0] - DAY <= day <= self._around[1]]

@@ -40,7 +40,6 @@ _TIMES = (
     *("elapsed_seconds", "elapsed_time", "relative_time", "runtime"),
 )
 _STEPS = ("step", "global_step", "iteration", "iter", "steps", "current_steps", "num_updates")
-_BOARD = {"wall_time", "step", "value"}
 _WHOLE = re.compile('"(?:log_history|traced_step_time_ms)"')
 _MARKED, _FIRST_LINES = 100, 20
 _FEW, _FALLING = 2, 0.1
@@ -62,7 +61,11 @@ Row = tuple[int, str, Mapping[str, Any]]
 STEP_TIME, DATA_TIME, WAITING = "iteration_time", "data_time", "data_wait_ratio"
 STEP_TIMES = {STEP_TIME, "time", "batch_time", "iter_time", "step_time", "elapsed_time_per_iteration_(ms)"}
 _DATA_TIMES = {"data", "data_time"}
-LOSS = re.compile(r"(?:^|[^a-z])(?:loss|acc|accuracy|perplexity|ppl|f1|auc|bleu|reward|lr|learning_rate)(?:$|[^a-z])")
+_TELLING = re.compile(
+    r"(?:^|[^a-z])(?:loss|acc|accuracy|perplexity|ppl|f1|auc|bleu|reward|lr|learning_rate|consumed_samples|^throughput"
+    r"|(?:sample|image|img|example|seq|sequence|tok|token|step|it|iter|iteration|batch)"
+    r"(?:e?s)?(?:_per_|/)s(?:econd|ec)?)(?:$|[^a-z])"
+)
 _STAMP = re.compile(
     r"\W{0,4}((?:\d{4}[-/])?\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?)", re.ASCII
 )
@@ -117,7 +120,7 @@ class TrainingLog:
         return (text := head_text(head).lstrip()).startswith("{") or _is_training(text, of_loss=False)
 
     def is_training_log(self, head: bytes) -> bool:
-        """Return whether a file in a folder is a training log; it must contain a loss."""
+        """Return whether a file in a folder is a training log: it needs a loss, a rate, or a time and a step."""
         return _is_training(head_text(head).lstrip(), of_loss=True)
 
     @np.errstate(over="ignore", invalid="ignore")
@@ -191,9 +194,9 @@ def _is_training(text: str, *, of_loss: bool) -> bool:
 
 
 def _tells_progress(names: tuple[str, ...], *, of_loss: bool) -> bool:
-    plain = set(map(_normalise, names))
-    is_known = not of_loss or plain >= _BOARD or any(map(LOSS.search, plain))
-    return len(names) > 1 and is_known and any(_find_time_and_step(names)[:2])
+    found, plain = _find_time_and_step(names)[:2], [*map(_normalise, names)]
+    is_timed = all(found) and not any("gpu" in name for name in plain)
+    return len(names) > 1 and any(found) and (not of_loss or is_timed or any(map(_TELLING.search, plain)))
 
 
 def _normalise(name: str) -> str:
@@ -264,7 +267,7 @@ def _read_table(lines: Sequence[str], first: Sequence[str], name: str, account: 
     headers = (_split_header(line) for line in first)
     delimiter, header = next((one for one in headers if _tells_progress(tuple(one[1]), of_loss=False)), (",", []))
     names = header
-    if set(map(_normalise, names)) == _BOARD:
+    if set(map(_normalise, names)) == {"wall_time", "step", "value"}:
         # an export from TensorBoard has its metric in the file name
         match = re.search(r"(?:run-.*-)?tag-(.+)", stem := Path(name).stem, re.IGNORECASE)
         names = [(match[1] if match else stem) if _normalise(each) == "value" else each for each in names]

@@ -257,8 +257,7 @@ def test_an_hour_that_comes_twice(tmp_path: Path) -> None:
     recording = read_text(tmp_path, night([*range(90, 190), *range(131, 160)]), tz="Europe/Berlin")
     assert [step.cause for step in recording.run.quality.clock_steps] == ["clock set back"]
     # an earlier recording that was added below is not the second time of the hour
-    below = [night(range(150, 170)), night(range(120, 140))]
-    recording = read_text(tmp_path, "".join(below), tz="Europe/Berlin")
+    recording = read_text(tmp_path, night(range(150, 170)) + night(range(120, 140)), tz="Europe/Berlin")
     assert [step.cause for step in recording.run.quality.clock_steps] == ["log restarted"]
 
 

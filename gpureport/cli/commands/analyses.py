@@ -111,8 +111,7 @@ def check(source: tuple[str, ...], options: Options) -> int:
         # anonymised together, so that a host has the same pseudonym in runs and baseline
         hidden = recordings.name_runs([*found, *baseline.recordings], options)
         found, baseline = hidden[: len(found)], replace(baseline, recordings=hidden[len(found) :])
-    named = recordings.name_runs(found, replace(options, anonymise=False))
-    analysed = analyze_runs(named, options, fewest_runs=0)
+    analysed = analyze_runs(recordings.name_runs(found, replace(options, anonymise=False)), options, fewest_runs=0)
     missing += [verdicts.build_missing_check(one.where, one.what, one.code) for _, one in analysed.faults]
     against = gate.compare_with_baseline(baseline, analysed, options)
     verdict = verdicts.Verdict(checks=(*missing, *gate.check_limits(policy, analysed, options, against, baseline_name)))

@@ -30,7 +30,6 @@ from gpureport.report.sections.steps.pairs import compare_with_earlier
 from gpureport.store.store import Store
 
 _NEWEST = 7
-_WEEK = timedelta(days=7)
 _GATES = ("policy", "fail_on", "fail_on_change", "fail_on_standing_change", "junit", "summary")
 
 
@@ -193,7 +192,7 @@ class _NightReports:
 
     def _compare_with_last_week(self, night: NightlyRecord, runs: AnalysedRuns) -> Iterator[Block]:
         day = date.fromisoformat(night.date)
-        nights = [each for each in self.whole.values() if day - _WEEK <= date.fromisoformat(each.date) < day]
+        nights = [each for each in self.whole.values() if day - timedelta(7) <= date.fromisoformat(each.date) < day]
         nights.sort(key=lambda each: each.date)
         for group in dict.fromkeys(run.group for run in night.measured_runs):
             own = {

@@ -162,8 +162,7 @@ class Database(LocalStore):
         self, experiment: str | None = None, wanted: str | None = None, run_id: str | None = None
     ) -> list[RunInfo]:
         with _open(self.path) as connection:
-            known = dict(connection.execute(_EXPERIMENTS))
-            ids = find_experiments(self.where, known, experiment)
+            ids = find_experiments(self.where, dict(connection.execute(_EXPERIMENTS)), experiment)
             rows = connection.execute(_RUNS, {"run": run_id})
             said = [dict(zip([name for name, *_ in rows.description], row, strict=True)) for row in rows]
             found = [read_info(each, str(each["names"] or "").split("\n")) for each in said]
@@ -182,8 +181,7 @@ class Database(LocalStore):
                 for key, nan, time, value, step in connection.execute(_POINTS, {"run": run.id, "beginning": beginning})
             )
             points = np.fromiter(found, dtype=[("key", "i4"), *POINT.descr])
-        ends = np.cumsum(np.bincount(points["key"]))
-        parts = np.split(points[np.argsort(points["key"], kind="stable")], ends)
+        parts = np.split(points[np.argsort(points["key"], kind="stable")], np.cumsum(np.bincount(points["key"])))
         return order_points(dict(zip(map(str, keys), parts, strict=False)), params, tags)
 
 

@@ -37,8 +37,7 @@ class Recordings(Store):
         else:
             try:
                 files = list(_list_files(path, hidden=True))
-                root = path if path.is_dir() else path.parent
-                runs = [run for find in _FORMS.values() for run in find(files, root)]
+                runs = [run for find in _FORMS.values() for run in find(files, path if path.is_dir() else path.parent)]
             except OSError as error:
                 raise unreadable(error, path, code_system_error(error, "cannot_read")) from error
             runs = [run for run in runs if fnmatchcase(run.project, asked.project or "*")]

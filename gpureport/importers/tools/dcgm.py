@@ -135,8 +135,7 @@ def _take_field(row: tools.Record, account: Account, name: str, cell: str, *, ra
         raise SourceError("the log", what, hint, code="unit_of_another_version")
     else:
         # numbers are not parsed twice
-        value = cell if number is None or own or not metric else number
-        tools.take_cells(row, account, [(name, value)], FIELDS)
+        tools.take_cells(row, account, [(name, cell if number is None or own or not metric else number)], FIELDS)
 
 
 _LINE = re.compile(

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise, product
@@ -135,6 +136,7 @@ def read_mapped(  # noqa: PLR0913, PLR0917 - what the map says
     def find(cells: list[str]) -> list[str] | None:
         return cells if told.headings <= {*cells} else None
 
+    lost, rows = Counter[MappedColumn](), 0
     for number, header, row in tools.table_rows(lines, first, account, find, delimiter):
         said = {name: _use_point(cell) if delimiter == ";" else cell for name, cell in zip(header, row, strict=True)}
         index = re.fullmatch(r"(?ai)(?:gpu)?[ :_]*(\d{1,4})[ :_]*", said.get(told.device, ""))
@@ -147,7 +149,9 @@ def read_mapped(  # noqa: PLR0913, PLR0917 - what the map says
         for column in told.columns:
             gpu = None if BY_NAME[column.metric].scope is Scope.HOST else named if column.gpu is None else column.gpu
             cells = [(column.heading, said[column.heading])]
-            tools.take_cells(devices.setdefault(gpu, {}), account, cells, meanings)
+            taken = tools.take_cells(devices.setdefault(gpu, {}), account, cells, meanings)
+            lost[column] += column.metric not in taken and (headings.parse_number(said[column.heading]) or 0) > 0
+        rows += 1
         rest = [(heading, cell) for heading, cell in said.items() if heading not in told.headings]
         if named in devices and named is not None:
             tools.take_cells(devices[named], account, rest, {})
@@ -155,6 +159,9 @@ def read_mapped(  # noqa: PLR0913, PLR0917 - what the map says
             names = ", ".join(heading for heading, _ in rest[:30])
             account.note(f"These columns are not in the map and were not kept: {names}.")
         yield from tools.split_devices(number, when, devices)
+    for column in (each for each in told.columns if lost[each] > rows / 2):
+        what = f"{lost[column]:,} of {rows:,} values of column {column.heading!r} are impossible in unit {column.unit}"
+        raise SourceError("the log", what, "correct the unit in the map", code="wrong_unit")
 
 
 def _find_time(cell: str, pattern: str) -> tools.Stamp:
@@ -178,15 +185,14 @@ def draft_map(text: str) -> str:
     for (line, below), delimiter in product(pairwise([*filter(str.strip, text.splitlines()), ""]), _DELIMITERS):
         header, row = (tools.split_cells(each, delimiter) for each in (line, below))
         texts = {cell for cell in header if cell and headings.parse_number(cell) is None}
-        is_timed = len(row) == len(header) and any(map(_holds_time, header, row))
+        times = (cell for name, cell in zip(header, row, strict=False) if headings.is_time_heading(name))
+        is_timed = len(row) == len(header) and bool(
+            [*filter(tools.parse_stamp, row)] or re.search(r"\d", "".join(times))
+        )
         has_data = is_timed and {*map(headings.parse_number, map(_use_point, row))} != {None}
         if 1 < len(header) == len(texts) <= _MOST_COLUMNS and (has_data or any(map(_prove, header))):
             return "\n".join(_draft(header, row)) + "\n"
     return ""
-
-
-def _holds_time(heading: str, cell: str) -> bool:
-    return bool(tools.parse_stamp(cell)) or (headings.is_time_heading(heading) and bool(re.search(r"\d", cell)))
 
 
 def _draft(header: Sequence[str], row: Sequence[str]) -> Iterator[str]:

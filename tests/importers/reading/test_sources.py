@@ -280,6 +280,8 @@ FOLDERS: dict[str, tuple[dict[str, str], str]] = {
     "host log of two": ({"gpu": log(), "host": HOST, "other": log(60).replace("90 %", "40 %")}, "gpu; other"),
     "another table": (other("timestamp,name,value"), "gpu host"),
     "training metrics": (other("timestamp,index,loss"), "gpu host train"),
+    "training rates": (other("timestamp,index,samples_per_second"), "gpu host train"),
+    "training steps": (other("timestamp,step,value"), "gpu host train"),
     "a table of GPUs": (other("timestamp,index,name,serial"), "gpu host"),
     "model": ({"a": named(1, A100), "b": named(2, A100)}, "a b"),
     "model without its brand": ({"a": named(1, A100), "b": named(2, A100[7:])}, "a b"),
@@ -326,8 +328,7 @@ def test_a_log_a_node_in_a_folder_is_one_run_of_several_nodes(tmp_path: Path) ->
 def test_nodes_and_steps_that_are_named_stay_apart(tmp_path: Path, gpureport: Program) -> None:
     write(tmp_path, n1=node(1), n2=node(2))
     for more, count in (((), 2), (("--as-one-run",), 1)):
-        done = gpureport("analyze", "n1.csv", "n2.csv", *more, "--format", "json")
-        assert len(json.loads(done.out)["runs"]) == count
+        assert len(json.loads(gpureport("analyze", "n1.csv", "n2.csv", *more, "--format", "json").out)["runs"]) == count
     assert len(json.loads(gpureport("analyze", ".", "n2.csv", "--format", "json").out)["runs"]) == 2
     write(tmp_path, ".log", gpu0=query(range(60)), gpu1=query(range(60), 1, "GPU-b"))
     compared = json.loads(gpureport("compare", "gpu0.log", "gpu1.log", "--format", "json").out)
