@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpureport import Analysis
-from gpureport.testing import Confidence, Finding, Work, finding
+from gpureport.testing import Confidence, Finding, Quality, Work, finding
 from tests.rules.nights import BROKEN, CANNOT, PASSED, night, of_step, one, told, worked
 from tests.statistics.runs import learning, level, made
 from tests.support.tables import read_table
@@ -31,7 +31,9 @@ NIGHTS: dict[str, Callable[[str, float, int], Analysis]] = {
     "of two minutes": lambda name, mean, seed: night(name, mean, 120, seed),
     "trained": lambda name, end, _: ending(name, end),
     "failed": lambda name, mean, _: night(name, mean, work=STEPS, info={"tags": (("exit_code", "7"),)}),
+    "damaged": lambda name, mean, _: night(name, mean, work=STEPS, info={"quality": DAMAGED}),
 }
+DAMAGED = Quality(notes=("The compressed log is cut, and was read up to that point.",))
 CLOSE = {"noisy": 0.003, "constant": 1e-7, "of two minutes": 0.005}
 """How far a change may be off."""
 

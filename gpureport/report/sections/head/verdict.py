@@ -129,7 +129,9 @@ def _describe_without_finding(step: Step, findings: Findings) -> tuple[str, Verd
         return f"{display.percent(share)} of the GPU time was lost{part}.", VerdictCode.LOST_TIME
     apart = max(analysis.run.interval or 0.0 for analysis in analyses)
     said, code = "", VerdictCode.HEALTHY
-    if unseen > gains.UNSEEN_RATIO:
+    if any(run.exit_code for run in step.runs):
+        said, code = ", but the job failed", VerdictCode.FEW_CHECKS
+    elif unseen > gains.UNSEEN_RATIO:
         said = f", but {display.percent(unseen)} of the GPU time has no utilisation data"
         code = VerdictCode.PARTLY_OBSERVED
     elif apart >= COARSE_SECONDS:
