@@ -271,9 +271,8 @@ def _observe_findings(limit: Limit, run: CheckedRun) -> Observed:
 
 
 def _name_kinds(found: Sequence[Finding]) -> str:
-    kinds = [finding.kind for finding in found]
     names = []
-    for kind, count in Counter(kinds).items():
+    for kind, count in Counter(finding.kind for finding in found).items():
         gpus = {each for finding in found if finding.kind == kind for each in finding.devices}
         times = f"on {count} GPUs" if len(gpus) == count else f"{count} times"
         names.append(f"{kind} ({times})" if count > 1 else kind)

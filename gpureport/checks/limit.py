@@ -253,7 +253,7 @@ def parse_limit(text: str, where: str, *, is_rule: bool = False) -> Limit:
         # without an amount, no findings are allowed
         threshold = Quantity(value=0.0, unit=FINDINGS)
     else:
-        hint = f"write {name} <= and then {_describe_unit(units[0])}"
+        hint = f"write {name} <= and then {_EXAMPLES[units[0]]}"
         raise SettingsError(where, f"{name} needs an amount", hint, code="no_amount")
     written = f'"{name}"' if quoted else name
     bound = f"{relation} {threshold.text}" if relation else ""
@@ -311,20 +311,16 @@ def _find_statistic(name: str, written: str, where: str, subject: Subject, units
     return written or next(iter(known), "")
 
 
-def _describe_unit(unit: str) -> str:
-    return _EXAMPLES.get(unit, f"a number of {unit}")
-
-
 def _read_amount(text: str, name: str, where: str, subject: Subject, units: tuple[str, ...]) -> Quantity:
     threshold = parse_quantity(text)
     if threshold is None:
-        hint = f"write {_describe_unit(units[0])}"
+        hint = f"write {_EXAMPLES[units[0]]}"
         raise SettingsError(where, f"{text.strip()!r} is not an amount", hint, code="not_an_amount")
     plain = next((unit for unit in (FINDINGS, NUMBER) if unit in units), None if {*units} & _SCALED else units[-1])
     if threshold.unit == COUNT and plain is not None:
         threshold = Quantity(value=threshold.value, unit=plain, text=threshold.text)
     if threshold.unit not in units:
-        what, hint = f"{name} cannot be compared with {text.strip()!r}", " or ".join(map(_describe_unit, units))
+        what, hint = f"{name} cannot be compared with {text.strip()!r}", " or ".join(map(_EXAMPLES.__getitem__, units))
         raise SettingsError(where, what, f"write {hint}", code="wrong_unit")
     if subject is Subject.CHANGE and threshold.value == 0:
         hint = "give the smallest change that matters"

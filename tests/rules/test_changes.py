@@ -44,11 +44,8 @@ def test_one_night_breaks_a_limit_that_its_interval_excludes() -> None:
             NIGHTS[kind](name, float(mean), seed) for seed, (name, mean) in enumerate((("old", before), ("new", after)))
         )
         found = one(limit, new, baseline=[old])
-        assert (found.outcome.value, code) == (outcome, found.reason_code if code != "-" else "-"), (
-            before,
-            after,
-            limit,
-        )
+        seen = found.reason_code if code != "-" else "-"
+        assert (found.outcome.value, code) == (outcome, seen), (before, after, limit)
         if kind in CLOSE:
             assert found.value == pytest.approx((float(after) - float(before)) / 100, abs=CLOSE[kind]), (kind, after)
         if kind == "noisy":

@@ -88,8 +88,7 @@ def _summarise(
     failed = [make_row("", "", run_name=each.locator, error=each.error) for each in unread]
     failed += [make_row("", each, run_name=each, error="damaged; ingest the run again") for each in damaged]
     traces = [(each.locator, each.trace) for each in unread if each.trace]
-    summaries = (*done.summaries, *failed)
-    return replace(done, summaries=summaries, traces=(*done.traces, *traces), rejected=len(rejected))
+    return replace(done, summaries=(*done.summaries, *failed), traces=(*done.traces, *traces), rejected=len(rejected))
 
 
 def _read_sources(
