@@ -141,7 +141,7 @@ def _is_improvement(limit: Limit, value: float) -> bool:
 def _explain_no_change(limit: Limit, delta: Delta, found: BaselineComparison) -> Why:
     reason, sides = delta.reason, _list_lacking(delta.before, delta.after)
     if reason is not None and not (sides and reason.kind is ReasonKind.NOT_RECORDED):
-        return Why(reason.kind.value, describe_reason(reason))
+        return Why(reason.kind.value, describe_reason(reason).removesuffix("."))
     idle = next(each for each in found.deltas if each.metric == PER_WORK)
     lacking = _list_lacking(idle.before, idle.after)
     if BY_METRIC[limit.name].role is not FigureRole.WORK or not lacking:

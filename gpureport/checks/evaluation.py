@@ -1,5 +1,6 @@
 """Checks each run against the limits that apply, given the acknowledgements."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -101,6 +102,8 @@ def _check_run(entry: PolicyEntry, sampled: SampledRun, policy: Policy, given: C
     else:
         seen, outcome, reason = _judge(entry, run, policy, given)
         reason = join_reasons(reason, doubt, lacking)
+    failure = figures.explain_failure(sampled)
+    reason = reason if reason.code == failure.code else join_reasons(reason, failure)
     name = whole.run.step if entry.limit.subject is Subject.CHANGE else None
     return _make_check(entry, name or whole.run.name, outcome, seen, reason)
 
@@ -146,7 +149,7 @@ def _observe(entry: PolicyEntry, run: CheckedRun, given: CheckInput) -> Observed
     if is_of_gpus and limit.subject is Subject.TRAINING:
         return not_observed("no_gpu_scope", "training metrics describe the whole run, so leave out 'gpu' under 'for'")
     if not limit.needs_baseline:
-        return figures.doubt_failed_job(limit, run, _OBSERVERS[limit.subject](limit, run))
+        return figures.doubt_partial_run(limit, run, _OBSERVERS[limit.subject](limit, run))
     found = given.comparisons.get(step_name(run.analysis))
     if found is None:
         return Observed(doubt=given.why_no_baseline)
@@ -262,8 +265,11 @@ def _observe_findings(limit: Limit, run: CheckedRun) -> Observed:
 
 
 def _name_kinds(found: Sequence[Finding]) -> str:
-    kinds = [finding.kind for finding in found]
-    names = [f"{kind} ({kinds.count(kind)} times)" if kinds.count(kind) > 1 else kind for kind in dict.fromkeys(kinds)]
+    names = []
+    for kind, count in Counter(finding.kind for finding in found).items():
+        gpus = {each for finding in found if finding.kind == kind for each in finding.devices}
+        times = f"on {count} GPUs" if len(gpus) == count else f"{count} times"
+        names.append(f"{kind} ({times})" if count > 1 else kind)
     more = f" and {len(names) - _LISTED} more kinds" if len(names) > _LISTED else ""
     return ", ".join(names[:_LISTED]) + more
 

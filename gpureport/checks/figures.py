@@ -39,6 +39,8 @@ from gpureport.report.runs.report_run import device_name
 from gpureport.report.wording import display
 
 _TOTALS = {"duration", "cost", "idle_cost", "carbon", "gpu_seconds", "energy_joules"}
+_SHARES = {"idle_ratio", "gpu_utilization_ratio"}
+JOB_FAILED = "the job failed (exit "
 _UNKNOWN_WORK = {"unknown_work", "unknown_work_or_price"}
 NO_TARGET = Why("no_target", "no target was given: use --target NAME=VALUE, or set target under [training]")
 _NO_PRICE = Why("no_price", "the price of a GPU-hour is not known: use --gpu-hour-price or [prices]")
@@ -118,11 +120,19 @@ class CheckedRun:
     only: Collection[str] | None = None
 
 
-def doubt_failed_job(limit: Limit, run: CheckedRun, seen: Observed) -> Observed:
-    """Return the figure with a doubt if it depends on how much of its work a failed job did."""
-    code, is_unknown = run.sampled.exit_code, seen.doubt.code in _UNKNOWN_WORK and not run.sampled.info.work
-    is_doubtful = code and (limit.name in _TOTALS or is_unknown)
-    return replace(seen, doubt=Why("job_failed", f"the job failed (exit {code})")) if is_doubtful else seen
+def explain_failure(run: SampledRun) -> Why:
+    if run.exit_code:
+        return Why("job_failed", f"{JOB_FAILED}{run.exit_code})")
+    return Why("damaged_archive", "the compressed log is damaged") if run.is_damaged else NO_REASON
+
+
+def doubt_partial_run(limit: Limit, run: CheckedRun, seen: Observed) -> Observed:
+    """Return the figure with a doubt if it is a share of too few samples, or depends on how much work was done."""
+    is_unknown = seen.doubt.code in _UNKNOWN_WORK and not run.sampled.info.work
+    if (failure := explain_failure(run.sampled)) and (limit.name in _TOTALS or is_unknown):
+        return replace(seen, doubt=failure)
+    few = explain_few_samples(run.analysis) if limit.name in _SHARES else NO_REASON
+    return Observed(doubt=few) if few and seen.value is not None else seen
 
 
 def explain_currency(currency: str, limit: Limit) -> Why:
@@ -178,6 +188,14 @@ def explain_short_time(seconds: float, name: str) -> Why:
     length = display.duration_below(seconds, SHORTEST_SECONDS)
     why = Why("too_short", f"only {length} of {name} were recorded; at least a minute is needed")
     return why if seconds < SHORTEST_SECONDS else NO_REASON
+
+
+def explain_few_samples(analysis: Analysis) -> Why:
+    if not is_recording_too_short(analysis):
+        return NO_REASON
+    samples = f"only {display.plural(count_samples(analysis), 'sample')} with utilisation"
+    few = Why("too_few_samples", f"{samples}; at least {FEWEST_SAMPLES} are needed")
+    return explain_short_time(observed_seconds([analysis]), "the run") or few
 
 
 def _explain_low_coverage(seconds: float, whole: float, name: str) -> Why:
@@ -254,10 +272,8 @@ def observe_gpu_time(limit: Limit, run: CheckedRun) -> Observed:
     whole = analysis.job_gpu_seconds + (analysis.no_job_gpu_seconds if name == "no_job" else 0.0)
     if not analysis.gpu_time or whole <= 0 or len(analysis.gpu_time) < len(analysis.run.gpus):
         return not_observed("no_gpu_time", "GPU time has no classes unless every GPU has recorded utilisation")
-    if is_recording_too_short(analysis):
-        samples = f"only {display.plural(count_samples(analysis), 'sample')} with utilisation"
-        few = Why("too_few_samples", f"{samples}; at least {FEWEST_SAMPLES} are needed")
-        return Observed(doubt=explain_short_time(observed_seconds([analysis]), "the run") or few)
+    if few := explain_few_samples(analysis):
+        return Observed(doubt=few)
     seconds = fsum(_class_seconds(analysis, *(LOST_CLASSES if name == LOST else [name])))
     open_parts = {} if name == "no_samples" else {"time without samples": fsum(_class_seconds(analysis, "no_samples"))}
     if name == "waiting_for_input":

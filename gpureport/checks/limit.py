@@ -306,20 +306,16 @@ def _find_statistic(name: str, written: str, where: str, subject: Subject, units
     return written or next(iter(known), "")
 
 
-def _describe_unit(unit: str) -> str:
-    return _EXAMPLES.get(unit, f"a number of {unit}")
-
-
 def _read_amount(text: str, name: str, where: str, subject: Subject, units: tuple[str, ...]) -> Quantity:
     threshold = parse_quantity(text)
     if threshold is None:
-        hint = f"write {_describe_unit(units[0])}"
+        hint = f"write {_EXAMPLES[units[0]]}"
         raise SettingsError(where, f"{text.strip()!r} is not an amount", hint, code="not_an_amount")
     plain = next((unit for unit in (FINDINGS, NUMBER) if unit in units), None if {*units} & _SCALED else units[-1])
     if threshold.unit == COUNT and plain is not None:
         threshold = Quantity(value=threshold.value, unit=plain, text=threshold.text)
     if threshold.unit not in units:
-        what, hint = f"{name} cannot be compared with {text.strip()!r}", " or ".join(map(_describe_unit, units))
+        what, hint = f"{name} cannot be compared with {text.strip()!r}", " or ".join(map(_EXAMPLES.__getitem__, units))
         raise SettingsError(where, what, f"write {hint}", code="wrong_unit")
     if subject is Subject.CHANGE and threshold.value == 0:
         hint = "give the smallest change that matters"

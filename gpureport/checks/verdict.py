@@ -13,6 +13,7 @@ from pathlib import PurePath
 from xml.etree import ElementTree as ET
 
 from gpureport.checks.changes import format_size
+from gpureport.checks.figures import JOB_FAILED
 from gpureport.checks.limit import SHARE, Limit, Subject, Why, parse_limit
 from gpureport.checks.policy import PolicyEntry
 from gpureport.errors import SettingsError
@@ -79,6 +80,8 @@ class Verdict:
         named = [clause for outcome in grave for clause in describe_checks(self.checks, outcome)]
         more = f"; and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
         said = f": {'; '.join(named[:_NAMED])}{more}" if named else f" ({self.counts or 'no rule is set'})"
+        parts = dict.fromkeys(part for check in self.checks for part in check.reason.split("; "))
+        said += "".join(f"; {part}" for part in parts if part.startswith(JOB_FAILED) and part not in said)
         return display.shorten(display.clean(f"{self.word}{said}"), _LONGEST).replace(display.GAP, " ")
 
 

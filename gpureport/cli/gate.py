@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from itertools import chain, islice
 
 from gpureport.checks import changes, verdict
@@ -124,7 +125,7 @@ def check_limits(
         runs=tuple(read_training(recording, analysis, options.throughput) for recording, analysis in analysed.runs),
         goals=analysed.goals,
         selected_kinds=analysed.kinds,
-        today=now().date(),
+        today=date.fromisoformat(options.night) if options.night else now().date(),
         comparisons=against.steps if against else {},
         why_no_baseline=why or NO_BASELINE_NAMED,
     )

@@ -22,6 +22,7 @@ class ReasonKind(StrEnum):
     UNKNOWN_WORK = "unknown_work"
     UNFINISHED = "unfinished"
     JOB_FAILED = "job_failed"
+    DAMAGED_ARCHIVE = "damaged_archive"
     UNEQUAL_WORK = "unequal_work"
     ZERO = "zero"
     SINGLE_FIGURE = "single_figure"
@@ -43,6 +44,7 @@ _SURE_WITHOUT_FIGURES = {
     ReasonKind.OTHER_WORK_UNIT,
     ReasonKind.UNFINISHED,
     ReasonKind.JOB_FAILED,
+    ReasonKind.DAMAGED_ARCHIVE,
     ReasonKind.NO_PRICE,
     ReasonKind.TARGET_NOT_REACHED,
 }
@@ -199,8 +201,9 @@ def _find_obstacle(base: Step, step: Step, figure: Figure) -> Reason | ReasonKin
     runs = (*base.runs, *step.runs)
     works = [run.info.work for run in runs]
     for run in runs:
-        if run.exit_code and not run.info.work:
-            return Reason(kind=ReasonKind.JOB_FAILED, run=run.info.name, amount=run.exit_code)
+        if (run.exit_code or run.is_damaged) and not run.info.work:
+            kind = ReasonKind.JOB_FAILED if run.exit_code else ReasonKind.DAMAGED_ARCHIVE
+            return Reason(kind=kind, run=run.info.name, amount=run.exit_code)
     if figure.role is FigureRole.TOTAL:
         amounts = [work.amount for work in works if work is not None and work.amount > 0]
         if len(amounts) < len(works) or len({work.unit for work in works if work is not None}) > 1:

@@ -26,6 +26,7 @@ from gpureport.comparison.work import (
     measure_throughput,
 )
 from gpureport.findings import Interval
+from gpureport.importers.account import find_note_code
 from gpureport.names import normalise_work_unit
 from gpureport.recording import Recording, Run, Work
 
@@ -174,6 +175,10 @@ class SampledRun:
         return int(code) if code.removeprefix("-").isdecimal() else 0
 
     @property
+    def is_damaged(self) -> bool:
+        return "damaged_archive" in map(find_note_code, self.info.quality.notes)
+
+    @property
     def work_unit(self) -> str | None:
         return self.info.work.unit if self.info.work else None
 
@@ -259,8 +264,8 @@ def _find_edges(analysis: Analysis, cells: Sequence[DeviceSeries]) -> Iterator[s
 
 def count_work(recording: Recording, analysis: Analysis, key: str | None = None) -> SampledRun:
     run, began = analysis.run, None
-    if SampledRun(analysis=analysis).exit_code:
-        # a failed job may not have done all the work stated
+    if (sampled := SampledRun(analysis=analysis)).exit_code or sampled.is_damaged:
+        # a failed job may not have done all the work stated, nor does a damaged log show it
         run = replace(run, work=None)
     start = next((phase.interval.start for phase in analysis.phases if phase.kind == "steady"), None)
     if start is not None and len(recording.training):

@@ -18,6 +18,7 @@ from gpureport.report.charts.elements import place_ticks
 from gpureport.report.model.head import Action, Tile, Verdict
 from gpureport.report.model.pictures import SpentBar, TimeSegment, TimeSpent
 from gpureport.report.sections.head.loss_sentence import LOSSES
+from gpureport.report.sections.head.recording_doubts import UNTIMED
 from gpureport.report.sections.time_spent import build_segments, describe_pauses, list_legend, sort_classes
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.words import choose_headline
@@ -149,6 +150,8 @@ def _list_doubts(report: Facts, amounts: words.Amounts) -> Iterator[str]:
     parts = [(report["failed"], "that failed"), (report["without_gpu"], "without a GPU")]
     if named := [f"{display.plural(len(runs), 'run')} {why}" for runs, why in parts if runs]:
         yield f"left out: {display.join_words(named)}"
+    if rejected := report["mostly_rejected_runs"]:
+        yield f"most lines of {display.plural(rejected, 'run')} were left out: if they have no time, {UNTIMED}"
     whole, unknown = report["use"]["gpu_seconds"], report["use"]["unknown_gpu_seconds"]
     if whole and unknown >= whole * NOTABLE_RATIO:
         yield f"{display.percent(unknown / whole)} of the GPU time has no data"
@@ -234,7 +237,7 @@ def _build_bars(report: Facts, amounts: words.Amounts) -> TimeSpent | None:
         )
     idle = use["no_job_gpu_seconds"]
     names = display.clean(", ".join(report["prices"]["unused_rates"]))
-    unused = names and f"No GPU is called {names}, so this rate was not used."
+    unused = names and f"No GPU is called {names}, or its runs were not read, so this rate was not used."
     uncounted = f"Not counted: {amounts.format_both(idle)} in which no job ran." if idle else ""
     return TimeSpent(
         caption=f"{amounts.long_unit} of all jobs, then by class.{describe_pauses(bars[:1])}",

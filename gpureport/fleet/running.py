@@ -183,6 +183,7 @@ class FleetSummaries:
     summaries: tuple[Row, ...]
     damaged: tuple[Place, ...]
     traces: tuple[tuple[str, str], ...]
+    rejected: int = 0  # runs most of whose lines were rejected
 
 
 class SelectedRuns(NamedTuple):

@@ -235,6 +235,8 @@ def list_gpu_logs(source: Path) -> list[Input]:
         for tracker in TRACKERS:
             tracker.refuse_folder(source)
         table = next((path for path in list_unused_files(source, ()) if not is_readable(path)), None)
+        if table and record_folder.name_log(table):
+            identify(str(table))
         hint = f"if {table} has GPU data, give that file, not the folder, with --map" if table else RECORDS_ONE
         hint = describe_stores(source) or hint
         raise SourceError(str(source), "the folder has no GPU log", hint, code="no_log")

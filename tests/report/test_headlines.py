@@ -69,6 +69,7 @@ def drivers(*named: str) -> Recording:
 PAUSES = np.tile([70.0, 60.0, 66.0, 64.0], 75)
 MADE: dict[str, Callable[[], Any]] = {
     "a busy run": lambda: divided(computing=600),
+    "a failed job": lambda: runs.with_run(divided(computing=600), tags=(("exit_code", "1"),)),
     "pauses of a tenth": lambda: divided(computing=540, short_pauses=60),
     "pauses of less": lambda: divided(computing=541, short_pauses=59),
     "a third lost": lambda: divided(computing=400, idle=100, throttled=60, startup=20, tail=15, low_use=5),
@@ -169,8 +170,7 @@ def test_at_most_two_doubts_stand_before_all_else() -> None:
 
 
 def width(text: str) -> int:
-    wide = {"W", "F"}
-    return sum(0 if unicodedata.combining(sign) else 1 + (unicodedata.east_asian_width(sign) in wide) for sign in text)
+    return sum(0 if unicodedata.combining(sign) else 1 + (unicodedata.east_asian_width(sign) in "WF") for sign in text)
 
 
 def check_screen(results: Any, columns: int = 80) -> list[str]:

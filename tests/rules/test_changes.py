@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpureport import Analysis
-from gpureport.testing import Confidence, Finding, Work, finding
+from gpureport.testing import Confidence, Finding, Quality, Work, finding
 from tests.rules.nights import BROKEN, CANNOT, PASSED, night, of_step, one, told, worked
 from tests.statistics.runs import learning, level, made
 from tests.support.tables import read_table
@@ -31,7 +31,9 @@ NIGHTS: dict[str, Callable[[str, float, int], Analysis]] = {
     "of two minutes": lambda name, mean, seed: night(name, mean, 120, seed),
     "trained": lambda name, end, _: ending(name, end),
     "failed": lambda name, mean, _: night(name, mean, work=STEPS, info={"tags": (("exit_code", "7"),)}),
+    "damaged": lambda name, mean, _: night(name, mean, work=STEPS, info={"quality": DAMAGED}),
 }
+DAMAGED = Quality(notes=("The compressed log is cut, and was read up to that point.",))
 CLOSE = {"noisy": 0.003, "constant": 1e-7, "of two minutes": 0.005}
 """How far a change may be off."""
 
@@ -42,11 +44,8 @@ def test_one_night_breaks_a_limit_that_its_interval_excludes() -> None:
             NIGHTS[kind](name, float(mean), seed) for seed, (name, mean) in enumerate((("old", before), ("new", after)))
         )
         found = one(limit, new, baseline=[old])
-        assert (found.outcome.value, code) == (outcome, found.reason_code if code != "-" else "-"), (
-            before,
-            after,
-            limit,
-        )
+        seen = found.reason_code if code != "-" else "-"
+        assert (found.outcome.value, code) == (outcome, seen), (before, after, limit)
         if kind in CLOSE:
             assert found.value == pytest.approx((float(after) - float(before)) / 100, abs=CLOSE[kind]), (kind, after)
         if kind == "noisy":

@@ -48,6 +48,7 @@ def fleet(source: tuple[str, ...], options: Options) -> int:
     done = _summarise(source, options, rules, engine)
     asked = ", ".join(each.text.removeprefix("tag:") for each in words.build_selection(options))
     report = build_fleet_report(done.summaries, prices, options.group_by or LABELS, asked, options.gpu_hours_per_month)
+    report["mostly_rejected_runs"] = done.rejected
     if options.anonymise:
         report = formats.anonymise_fleet_report(report)
     with show_stage("Writing the report"):
@@ -80,13 +81,13 @@ def _summarise(
     for path in done.damaged:
         print_note(f"gpureport: {path}: damaged; its runs were analysed again")
     told = {row["run_id"]: (row["run_name"], row["tags"]) for row in done.summaries if not options.anonymise}
-    rejected = list_rejections([] if options.anonymise else [each.run for each in runs])
-    for text in (*find_slower(store.folder, told.values()), *[*rejected][:_MOST_NAMED]):
+    rejected = [*list_rejections([each.run for each in runs])]
+    for text in (*find_slower(store.folder, told.values()), *rejected[: 0 if options.anonymise else _MOST_NAMED]):
         print_note(text)
     failed = [make_row("", "", run_name=each.locator, error=each.error) for each in unread]
     failed += [make_row("", each, run_name=each, error="damaged; ingest the run again") for each in damaged]
     traces = [(each.locator, each.trace) for each in unread if each.trace]
-    return replace(done, summaries=(*done.summaries, *failed), traces=(*done.traces, *traces))
+    return replace(done, summaries=(*done.summaries, *failed), traces=(*done.traces, *traces), rejected=len(rejected))
 
 
 def _read_sources(

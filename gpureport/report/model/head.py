@@ -53,7 +53,7 @@ class VerdictCode(StrEnum):
     CAUSE_UNKNOWN = "cause_unknown"  # Low utilisation for which the log shows no cause.
     # No problem, but utilisation is missing for part of the time.
     PARTLY_OBSERVED = "partly_observed"
-    # No problem, but many checks were not assessed, or the training log reports waits.
+    # No problem, but the job failed, many checks were not assessed, or the training log reports waits.
     FEW_CHECKS = "few_checks"
     NOTHING_ASSESSED = "nothing_assessed"
     NO_GPU = "no_gpu"

@@ -107,6 +107,7 @@ def test_acknowledged_by_the_date_that_is_stated(
         text = f'{policy(limit)}[[acknowledge]]\nlimit = "{limit}"\nreason = "new model"\nuntil = {until}\n'
         (logs / "gpureport.toml").write_text(text)
         assert gpureport("check", "same.csv").code == code
+    assert gpureport("nightly", "same.csv", "--date", "2026-09-30", "--site", "s").code == 0
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "9" * 30)
     assert gpureport("check", "same.csv").code == 2
 

@@ -130,7 +130,9 @@ def _describe_without_finding(step: Step, findings: losses.Findings) -> tuple[st
     minor = len({found.kind for one in analyses for found in one.findings})
     clear = f"only {display.plural(minor, 'minor finding')}" if minor else "no problems found"
     said, code = "", VerdictCode.HEALTHY
-    if unseen > gains.UNSEEN_RATIO:
+    if any(run.exit_code for run in step.runs):
+        said, code = ", but the job failed", VerdictCode.FEW_CHECKS
+    elif unseen > gains.UNSEEN_RATIO:
         said = f", but {percent(unseen)} of the GPU time has no utilisation data"
         code = VerdictCode.PARTLY_OBSERVED
     elif apart >= COARSE_SECONDS:
