@@ -250,7 +250,7 @@ def parse_limit(text: str, where: str, *, is_rule: bool = False) -> Limit:
         # without an amount, no findings are allowed
         threshold = Quantity(value=0.0, unit=FINDINGS)
     else:
-        raise SettingsError(where, f"{name} needs an amount", f"add <= {_describe_unit(units[0])}", code="no_amount")
+        raise SettingsError(where, f"{name} needs an amount", f"add <= {_EXAMPLES[units[0]]}", code="no_amount")
     written = f'"{name}"' if quoted else name
     bound = f"{relation} {threshold.text}" if relation else ""
     words = " ".join(filter(None, ("" if relation else "no", of, training, written, statistic, bound)))

@@ -67,9 +67,10 @@ def drivers(*named: str) -> Recording:
 
 
 PAUSES = np.tile([70.0, 60.0, 66.0, 64.0], 75)
+BUSY = divided(computing=600)
 MADE: dict[str, Callable[[], Any]] = {
-    "a busy run": lambda: divided(computing=600),
-    "a failed job": lambda: runs.with_run(divided(computing=600), tags=(("exit_code", "1"),)),
+    "a busy run": lambda: BUSY,
+    "a failed job": lambda: replace(BUSY, run=replace(BUSY.run, tags=(("exit_code", "1"),))),
     "pauses of a tenth": lambda: divided(computing=540, short_pauses=60),
     "pauses of less": lambda: divided(computing=541, short_pauses=59),
     "a third lost": lambda: divided(computing=400, idle=100, throttled=60, startup=20, tail=15, low_use=5),

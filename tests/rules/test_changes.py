@@ -25,6 +25,7 @@ def ending(name: str, end: float, metric: str = "val_accuracy", step: str | None
     return learning(name, {metric: (MINUTES, [0.2 * scale, 0.5 * scale, *[end] * 6])}, step=step)
 
 
+DAMAGED = Quality(notes=("The compressed log is cut, and was read up to that point.",))
 NIGHTS: dict[str, Callable[[str, float, int], Analysis]] = {
     "noisy": lambda name, mean, seed: night(name, mean, seed=seed),
     "constant": lambda name, mean, _: made(name, util=np.full(1800, mean)),
@@ -33,7 +34,6 @@ NIGHTS: dict[str, Callable[[str, float, int], Analysis]] = {
     "failed": lambda name, mean, _: night(name, mean, work=STEPS, info={"tags": (("exit_code", "7"),)}),
     "damaged": lambda name, mean, _: night(name, mean, work=STEPS, info={"quality": DAMAGED}),
 }
-DAMAGED = Quality(notes=("The compressed log is cut, and was read up to that point.",))
 CLOSE = {"noisy": 0.003, "constant": 1e-7, "of two minutes": 0.005}
 """How far a change may be off."""
 
