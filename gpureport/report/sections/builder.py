@@ -53,6 +53,7 @@ def build(  # noqa: PLR0913 - the inputs of a report
     throughput: str | None = None,
     checks: Sequence[Check] = (),
     goals: TrainingGoals | None = None,
+    is_trial: bool = False,
 ) -> Report:
     title, command = title and redact_text(title), redact_text(command)
     rules = RULES if rules is None else rules
@@ -94,7 +95,7 @@ def build(  # noqa: PLR0913 - the inputs of a report
         version=__version__,
         verdict=result if findings.too_short and not several else verdict.add_next_step(result, next_steps),
         tiles=figures,
-        steps=summary.build_step_table(comparison, study) if several else None,
+        steps=summary.build_step_table(comparison, study, is_trial=is_trial) if several else None,
         comparison=_build_comparison_part(comparison, inputs, found, study) if several else None,
         gpu_time=bars,
         gpu_time_table=gpu_time.build_time_table(bars) if bars else None,
