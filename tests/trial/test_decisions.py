@@ -245,5 +245,5 @@ def test_failed_runs_exclude_their_settings(tmp_path: Path) -> None:
     assert found["margin"]["change"] == pytest.approx(-1 / 6, abs=0.01)
     assert found["margin"]["interval"][0] < found["margin"]["change"] < found["margin"]["interval"][1] < 0
     (tmp_path / "trial" / "s=1" / "round-2" / "run.json").write_text("{")
-    assert len(decide(tmp_path, 3)[1]["runs"]) == 6
+    assert len(decide(tmp_path, 3)[1]["runs"]) == 7
     assert [*tmp_path.glob("trial/interrupted/s=1-round-2-*/output.log")]

@@ -296,7 +296,7 @@ def list_quality_lines(changes: Sequence[QualityChange]) -> Iterator[Line]:
         before, after = format_pair(change)
         yield Line(
             metric=change.name,
-            title=f"{name_metric(change.name)}{name_work(change) or ' at the end'}",
+            title=f"{name_metric(change.name)}{name_work(change) or ', mean of the last values'}",
             before=before,
             after=after,
             change=Cell(text=size, small=interval, value=change.difference),

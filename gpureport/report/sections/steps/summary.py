@@ -217,6 +217,7 @@ def _build_use_tile(figures: Figures, last: Step) -> Tile:
         ends = delta.before, delta.after
     context = say(
         "tile.no_work",
+        gpuless=not any(each.run.gpus for each in last.analyses),
         settled=delta and delta.window == "steady",
         mixed=last.value(measured.PER_WORK),
     )
@@ -262,7 +263,7 @@ def build_step_table(comparison: Comparison, study: Study | None, *, is_trial: b
         rows.append(row)
     titles = ["Step", *(title for title, _ in columns)]
     if trained is not None:
-        titles.insert(2, f"{printed.name_metric(trained)} at the end")
+        titles.insert(2, f"{printed.name_metric(trained)}, mean of the last values")
         for row, cell in zip(rows, printed.list_quality_cells(comparison, trained, mixed), strict=True):
             row.insert(2, cell)
     grey = dict.fromkeys(each.verdict for each in changes if each.verdict not in {"", "better", "worse"})
