@@ -46,7 +46,7 @@ def build_report(analysed: AnalysedRuns, options: Options, **more: Any) -> Repor
         "goals": analysed.goals,
     }
     with show_stage("Putting the report together"):
-        content = build(analysed.runs, **given | more)
+        content = build(analysed.runs, **given | more, is_trial=bool(options.trial))
     if not options.trial or options.anonymise:
         return content
     from gpureport.report.sections.builder import add_decision

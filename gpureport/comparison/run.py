@@ -273,7 +273,9 @@ def count_work(recording: Recording, analysis: Analysis, key: str | None = None)
         stamps = (columns.integers(recording.rows.rows_of(gpu.id).column("timestamp")) for gpu in run.gpus)
         began = max((int(times[times <= start].max()) for times in stamps if (times <= start).any()), default=start)
     speed = measure_throughput(recording.training, key, began)
-    amount = speed.work.within(run.started, run.ended) if speed is not None and run.work is None else 0.0
+    # a metric that the user names counts even if the work is stated in another unit
+    is_wanted = run.work is None or (speed and key and normalise_work_unit(run.work.unit) != speed.unit)
+    amount = speed.work.within(run.started, run.ended) if speed is not None and is_wanted else 0.0
     if speed is not None and amount > 0:
         run = replace(run, work=Work(amount=amount, unit=speed.stated_unit))
     return SampledRun(analysis=replace(analysis, run=run), throughput=speed)

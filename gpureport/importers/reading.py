@@ -172,7 +172,7 @@ class Reading:
             raise SourceError(where, f"lines were rejected: {reasons}", hint, code="lines_rejected")
 
     def run(self) -> Run:
-        outcomes, training = self._outcomes, self._training.values()
+        outcomes, logs = self._outcomes, self._training.values()
         devices = sorted(
             (device for outcome in outcomes for device in outcome.devices),
             key=lambda device: (device.scope is Scope.HOST, device.node or "", device.index or 0),
@@ -186,7 +186,7 @@ class Reading:
                 self.locator, what, "select some with --gpus, or give one log per node", code="too_many_gpus"
             )
         rates = sorted(rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus)
-        quality = merge_quality([each.quality for each in (*outcomes, *(read.outcome for read in training))])
+        quality = merge_quality([each.quality for each in (*outcomes, *(read.outcome for read in logs))])
         # objects in a bucket are named by their URL, not by the local copy
         notes = map(name_by_url, (*quality.notes, *dict.fromkeys(self._notes)))
         quality = replace(quality, notes=tuple(notes), unfinished=self._unfinished)
@@ -202,7 +202,7 @@ class Reading:
             devices=tuple(devices),
             params=self.file_labels.params,
             tags=override_pairs(merge_pairs(outcome.tags for outcome in outcomes), self.file_labels.tags),
-            work=next((read.work for read in training if read.work), None),
+            work=None if any(read.is_timed for read in logs) else next((read.work for read in logs if read.work), None),
             quality=quality,
         )
         return self.labels.applied(run)

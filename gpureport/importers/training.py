@@ -31,7 +31,7 @@ from gpureport.importers.protocol import HEAD_BYTES, Outcome, ReadOptions
 from gpureport.importers.source_text import RawFile, Text, head_text
 from gpureport.importers.tracker_series import Series, build_training_table
 from gpureport.names import recognise_metric
-from gpureport.rates import count_gains
+from gpureport.rates import FEWEST_POINTS, count_gains
 from gpureport.recording import Work
 
 WANTED = "give the output of the training loop, or a CSV, JSON lines or event file with a step or time and a loss"
@@ -104,11 +104,12 @@ _ADDED = "The bars of the training log were joined one after the other, without 
 
 
 class Training(NamedTuple):
-    """A log's points, and whether times are `dated`. Without times, `work` is the number of steps."""
+    """A log's points, and whether times are `dated`, or of steps. Without times, `work` is the number of steps."""
 
     table: pa.Table
     outcome: Outcome
     dated: bool
+    is_timed: bool
     work: Work | None = None
 
 
@@ -183,7 +184,8 @@ class TrainingLog:
             span=span,
             timezone="UTC" if kind == "utc" else None,
         )
-        return Training(table, outcome, dated=kind in {"utc", "local"}, work=work if kind == "none" else None)
+        is_timed = kind != "none" and bool(np.isfinite(steps[kept]).sum() >= FEWEST_POINTS)
+        return Training(table, outcome, kind in {"utc", "local"}, is_timed, work if kind == "none" else None)
 
 
 def _is_training(text: str, *, of_loss: bool) -> bool:

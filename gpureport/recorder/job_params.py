@@ -53,7 +53,8 @@ _VERSION_LINE = re.compile(r"([A-Za-z0-9\-]+) (\S{1,64})")
 _CUDA = re.compile(r"CUDA(?: \w+)? Version\s*:\s*(\d[\d.]*)")
 _DRIVER = re.compile(r"(?:Driver|KMD) Version\s*:\s*(\d[\d.]*)")
 _FLAG = re.compile(r"--?([A-Za-z][\w.\-]+)")
-_ASSIGNED = re.compile(r"(?:--?|\+{0,2})([A-Za-z][\w.\-/]*)=(.*)", re.DOTALL)
+# a bare path may contain an equals sign
+_ASSIGNED = re.compile(r"(?![^-+=][^=]*/.*/)(?:--?|\+{0,2})([A-Za-z][\w.\-/]*)=(.*)", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _LONGEST = 200
 """Maximum length of a value in a table, in characters."""

@@ -111,6 +111,7 @@ def measure_runs(
     is_known = (run and run.info.work for run in map(sampled.get, finished))
     notes = {
         "work_unclear": is_unclear,
+        "speed_not_compared": not basis and any(each and (key or each.unit != STEPS) for each in logged),
         "assumes_equal_work": differ != is_unclear or not (basis or all(is_known)),
         "target_not_recorded": unknown and unknown == missing,
         "target_partly_recorded": unknown and unknown != missing,

@@ -105,6 +105,10 @@ def make_plan(sets: Sequence[tuple[str, str]], command: Sequence[str], budget: s
         for code, applies in problems.items():
             if applies:
                 raise make_error(SettingsError, "--set", code, name=each.name)
+    known = {f"{{{name}}}" for name in ("folder", *(each.name for each in factors))}
+    for word in command:
+        if re.fullmatch(r"\{\w+\}", word) and word not in known:
+            raise make_error(SettingsError, "--set", "unknown_setting", word=word, name=word[1:-1])
     seconds = parse_duration(budget) if budget else None
     if budget is not None and not seconds:
         raise make_error(SettingsError, "--budget", "not_a_time", text=budget)

@@ -71,7 +71,7 @@ def _list_facts(decision: dict[str, Any], folder: Path) -> Iterator[tuple[str, s
         if quality := each["quality"]:
             metric, *values = quality.values()
             value, before, target = (display.or_not_recorded(one, format_number) for one in values)
-            other = f"{before} before" if quality["target"] is None else f"target {target}"
+            other = f"{before} before (means of the last values)" if quality["target"] is None else f"target {target}"
             yield "Quality", f"{label_setting(each['setting'].items())}: {metric} {value}, {other}."
     yield from (("Note", said[code]) for code in decision["notes"])
     yield "Files", ", ".join(str(file) for file in (folder / DECISION_FILE, folder / REPORT_FILE) if file.exists())

@@ -21,7 +21,7 @@ from typing import Any
 
 from gpureport.errors import SourceError, StoreError
 from gpureport.number_format import format_duration
-from gpureport.record_folder import HOST_LOG, RUN_FILE, read_run_file
+from gpureport.record_folder import HOST_LOG, RUN_FILE, RecordedRun, read_run_file
 from gpureport.regular_files import code_system_error
 from gpureport.trial.decision import FIRST_LOOK, INTERRUPTED, Measured, TriedRun, decide, find_dropped
 from gpureport.trial.plan import Plan, Setting, fill_command, label_setting, make_error, open_plan, write_json
@@ -127,11 +127,13 @@ def read_runs(folder: Path, plan: Plan, say: Say) -> list[TriedRun]:
 
 
 def _read_run(path: Path, setting: Setting, number: int, failure: str | None = None) -> TriedRun | None:
-    run = read_run_file(path) if path.is_dir() else None
-    if run is None or (failure is None and (run.ended is None or run.exit_code is None)):
+    times = sorted(each.stat().st_mtime_ns // 1000 for each in path.iterdir()) if path.is_dir() else []
+    run = read_run_file(path) if times else None
+    if not (times if failure else run and run.ended and run.exit_code is not None):
         return None
-    ended = run.ended or max(each.stat().st_mtime for each in path.iterdir()) * 1e6
-    seconds = (ended - run.started) / 1e6
+    # the files alone show when a run without its own file took place
+    run = run or RecordedRun(started=times[0])
+    seconds = ((run.ended or times[-1]) - run.started) / 1e6
     return TriedRun(
         setting=setting,
         round=number,

@@ -120,12 +120,12 @@ def test_single_runs_are_called_neither_and_a_step_that_trains_worse_is_flagged(
         assert found & {"better", "worse"} == set()
         assert "unconfirmed (one run each)" in found
     page = page_of(*runs.trained("a", 0.79, 1000), *runs.trained("b", 0.61, 2000))
-    assert page["steps"]["columns"][2] == "val_accuracy at the end"
+    assert page["steps"]["columns"][2] == "val_accuracy, mean of the last values"
     assert [row["cells"][1]["text"] for row in page["steps"]["rows"]] == ["0.78", "0.60"]
     assert [row["cells"][1]["flagged"] for row in page["steps"]["rows"]] == [False, True]
     (link,) = pairs_of(page)
     rows = {row["head"]["text"]: [plain(cell["text"]) for cell in row["cells"]] for row in link["table"]["rows"]}
-    assert rows["val_accuracy at the end"] == ["0.78", "0.60", "−0.180", "worse"]
+    assert rows["val_accuracy, mean of the last values"] == ["0.78", "0.60", "−0.180", "worse"]
 
 
 def test_groups_have_a_best_one_and_no_gains() -> None:

@@ -150,6 +150,7 @@ def write_trained_runs(folder: Path, rates: Sequence[float], accuracies: Sequenc
     for place in range(2 * len(rates)):
         number, setting = divmod(place, len(rates))
         where = write_run(folder, setting, number, place, 300.0, zone="UTC")
+        where.joinpath("output.log").write_text("step 1 loss 2\nstep 2 loss 1\n")
         where.joinpath("gpu.csv").write_text(table(*(row(second) for second in range(0, 300, 5))))
         points = [
             {"timestamp": EPOCH + second, "step": second, "samples_per_second": rates[setting] + number}
@@ -176,8 +177,7 @@ def test_speed_and_quality(tmp_path: Path, case: tuple[float, tuple[str, ...], i
     ended, found = decide(tmp_path, 3, "--repeat", "2", *more)
     assert (ended, found["chosen"], found["reason"]) == (code, chosen, reason)
     assert "".join(each["setting"]["s"] for each in found["settings"] if each["tied"]) == tied
-    fell = [each["quality_fell"] for each in found["settings"]]
-    assert fell == [reason == "quality", reason == "quality", chosen is None]
+    assert [each["quality_fell"] for each in found["settings"]] == [reason == "quality"] * 2 + [chosen is None]
     quality = found["settings"][2]["quality"]
     assert (quality and quality["value"]) == (None if chosen else pytest.approx(accuracy, abs=0.01))
     assert [quality[name] for name in ("before", "target") if quality] == (
@@ -197,6 +197,7 @@ def test_speed_and_quality(tmp_path: Path, case: tuple[float, tuple[str, ...], i
     ("step", "first", "metric", "notes"),
     [
         (1, 0, "training_rate_hertz", []),
+        (3, 0, "duration", ["speed_not_compared"]),
         (2, 0, "duration", ["work_unclear"]),
         # half as many steps of twice the size
         (2, 1, "duration", ["assumes_equal_work"]),
@@ -207,7 +208,8 @@ def test_steps_need_equal_counts(tmp_path: Path, step: int, first: int, metric: 
     trial = tmp_path / "trial"
     for log in trial.rglob("metrics.jsonl"):
         each = step if "s=1" in str(log) else 1
-        points = [{"timestamp": EPOCH + second, "step": second // each, "loss": 1.0} for second in range(0, 300, 10)]
+        more = {"loss": 1.0, "tokens_per_second" if each == 3 else "lr": 2.0}
+        points = [{"timestamp": EPOCH + second, "step": second // each} | more for second in range(0, 300, 10)]
         log.write_text("\n".join(map(json.dumps, points)))
     for place in (1, 0) if first else ():
         (trial / f"s={place}").rename(trial / f"s={place + 1}")
@@ -243,5 +245,5 @@ def test_failed_runs_exclude_their_settings(tmp_path: Path) -> None:
     assert found["margin"]["change"] == pytest.approx(-1 / 6, abs=0.01)
     assert found["margin"]["interval"][0] < found["margin"]["change"] < found["margin"]["interval"][1] < 0
     (tmp_path / "trial" / "s=1" / "round-2" / "run.json").write_text("{")
-    assert len(decide(tmp_path, 3)[1]["runs"]) == 6
+    assert len(decide(tmp_path, 3)[1]["runs"]) == 7
     assert [*tmp_path.glob("trial/interrupted/s=1-round-2-*/output.log")]

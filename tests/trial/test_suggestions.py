@@ -52,8 +52,7 @@ def test_jobs_with_slower_settings_are_named(gpureport: Program, tmp_path: Path)
     night = gpureport("nightly", *named, "--site", "site").out
     assert [line.strip() for line in night.splitlines() if "slower_setting" in line] == told
     assert (night.count("decisions/damaged.json cannot"), night.count("damaged_decision")) == (1, 2)
-    fleet = gpureport("fleet").err
-    assert sorted(line for line in fleet.splitlines() if "slower_setting" in line) == told
+    assert sorted(line for line in gpureport("fleet").err.splitlines() if "slower_setting" in line) == told
     hidden = gpureport("fleet", "--anonymise")
     assert "slower_setting" not in hidden.err + hidden.out
 

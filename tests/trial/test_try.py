@@ -75,8 +75,7 @@ def test_failures_are_results(gpureport: Program, tmp_path: Path) -> None:
 def test_budget_may_be_raised(gpureport: Program, tmp_path: Path) -> None:
     sets = "seconds=0.3,0.31"
     assert gpureport(*_words(sets, "--budget", "3s", "--repeat", "2")).code == 4
-    found = _read(tmp_path)
-    assert (found["reason"], found["ended"]) == ("too_few_rounds", "budget")
+    assert (_read(tmp_path)["reason"], _read(tmp_path)["ended"]) == ("too_few_rounds", "budget")
     assert gpureport(*_words(sets, "--budget", "5m", "--repeat", "2")).code == 4
     assert (_read(tmp_path)["reason"], _read(tmp_path)["ended"]) == ("no_clear_best", "finished")
 

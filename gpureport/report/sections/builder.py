@@ -20,7 +20,7 @@ from gpureport.recording import Recording
 from gpureport.redaction import redact_text
 from gpureport.report.blocks import count_findings
 from gpureport.report.model.blocks import Block, Form, select_blocks
-from gpureport.report.model.head import Verdict
+from gpureport.report.model.head import Verdict, VerdictCode
 from gpureport.report.model.report_content import ComparisonPart, FindingCard, Report
 from gpureport.report.model.shapes import Fact, build_table
 from gpureport.report.runs import gpu_time, over_time, report_run
@@ -53,6 +53,7 @@ def build(  # noqa: PLR0913 - the inputs of a report
     throughput: str | None = None,
     checks: Sequence[Check] = (),
     goals: TrainingGoals | None = None,
+    is_trial: bool = False,
 ) -> Report:
     title, command = title and redact_text(title), redact_text(command)
     rules = RULES if rules is None else rules
@@ -94,7 +95,7 @@ def build(  # noqa: PLR0913 - the inputs of a report
         version=__version__,
         verdict=result if findings.too_short and not several else verdict.add_next_step(result, next_steps),
         tiles=figures,
-        steps=summary.build_step_table(comparison, study) if several else None,
+        steps=summary.build_step_table(comparison, study, is_trial=is_trial) if several else None,
         comparison=_build_comparison_part(comparison, inputs, found, study) if several else None,
         gpu_time=bars,
         gpu_time_table=gpu_time.build_time_table(bars) if bars else None,
@@ -199,11 +200,13 @@ def add_decision(content: Report, trial: dict[str, Any], advice: tuple[str, list
     facts = [Fact(name="Advice", text=each) for each in notes if not each.endswith(before)]
     whole, part = content.verdict, content.comparison
     said = "The decision compares settings within each round. Whole steps are compared here: "
-    details = (said + display.lower_first(whole.sentence) if part else whole.sentence, *whole.details)
+    said = said + display.lower_first(whole.sentence) if part else whole.sentence
+    if whole.code is VerdictCode.STEPS_TOO_SHORT:
+        said = "The decision stands; GPU figures need runs of 20 s or more."
     return replace(
         content,
         # doubts are about whole steps
-        verdict=Verdict(sentence=trial["headline"], details=details, notes=whole.notes),
+        verdict=Verdict(sentence=trial["headline"], details=(said, *whole.details), notes=whole.notes),
         steps=content.steps or table,
         comparison=part and replace(part, study=(tried, Block(forms=Form.LONG | Form.PAPER, facts=facts), *part.study)),
         # a chosen setting needs no further measurements

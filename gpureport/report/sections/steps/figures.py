@@ -277,12 +277,12 @@ def _format_difference(change: QualityChange) -> tuple[str, str]:
     return size, display.format_interval(change.interval, display.signed) if change.interval else ""
 
 
-def list_quality_cells(comparison: Comparison, name: str) -> Iterator[Cell]:
+def list_quality_cells(comparison: Comparison, name: str, mixed: set[str]) -> Iterator[Cell]:
     steps, goals = comparison.steps, comparison.goals
     figures = [measure_step_quality(step, name, goals) for step in steps]
     texts = format_finals(figures, [figure.final for figure in figures])
     for base, step, figure, text in zip((None, *steps), steps, figures, texts, strict=False):
-        found = compare_quality(base, step, goals) if base else ()
+        found = compare_quality(base, step, goals) if base and step.label not in mixed else ()
         change, small = next((each for each in found if each.name == name), None), ""
         if change is not None and change.verdict is not Verdict.NOT_ENOUGH_DATA:
             small = display.join(f"{_format_difference(change)[0]}{name_work(change)}", change.verdict.value, by=", ")
@@ -296,7 +296,7 @@ def list_quality_lines(changes: Sequence[QualityChange]) -> Iterator[Line]:
         before, after = format_pair(change)
         yield Line(
             metric=change.name,
-            title=f"{name_metric(change.name)}{name_work(change) or ' at the end'}",
+            title=f"{name_metric(change.name)}{name_work(change) or ', mean of the last values'}",
             before=before,
             after=after,
             change=Cell(text=size, small=interval, value=change.difference),

@@ -217,6 +217,7 @@ def _build_use_tile(figures: Figures, last: Step) -> Tile:
         ends = delta.before, delta.after
     context = say(
         "tile.no_work",
+        gpuless=not any(each.run.gpus for each in last.analyses),
         settled=delta and delta.window == "steady",
         mixed=last.value(measured.PER_WORK),
     )
@@ -229,7 +230,7 @@ def _build_use_tile(figures: Figures, last: Step) -> Tile:
     )
 
 
-def build_step_table(comparison: Comparison, study: Study | None = None) -> Table:
+def build_step_table(comparison: Comparison, study: Study | None, *, is_trial: bool = False) -> Table:
     values = {group.label: group.values for group in (study.groups if study else ())}
     figures, steps = Figures(comparison), comparison.steps
     judged = (compare_quality(*pair, comparison.goals) for pair in [(steps[0], steps[-1]), *pairwise(steps)])
@@ -238,11 +239,15 @@ def build_step_table(comparison: Comparison, study: Study | None = None) -> Tabl
     columns = [figures.column(each) for each in metrics]
     is_uneven = len({len(step.analyses) for step in steps}) > 1
     rows, changes = [], []
+    # rows that differ in two settings do not show the effect of either, and those of a trial have their own table
+    mixed = {
+        step.label
+        for before, step in pairwise(steps)
+        if is_trial or sum(map(ne, values.get(before.label, ()), values.get(step.label, ()))) > 1
+    }
     for before, step in zip((None, *steps), steps, strict=False):
-        deltas = {each.metric: each for each in comparison.between(before.label, step.label)} if before else {}
-        # rows that differ in two settings do not show the effect of either
-        if before and sum(map(ne, values.get(before.label, ()), values.get(step.label, ()))) > 1:
-            deltas = {}
+        own = comparison.between(before.label, step.label) if before and step.label not in mixed else ()
+        deltas = {each.metric: each for each in own}
         small = [display.plural(len(step.analyses), "run")] if is_uneven else []
         small += _name_changes(before, step) if before else ()
         row = [Cell(text=display.clean(step.label), small="; ".join(small))]
@@ -258,8 +263,8 @@ def build_step_table(comparison: Comparison, study: Study | None = None) -> Tabl
         rows.append(row)
     titles = ["Step", *(title for title, _ in columns)]
     if trained is not None:
-        titles.insert(2, f"{printed.name_metric(trained)} at the end")
-        for row, cell in zip(rows, printed.list_quality_cells(comparison, trained), strict=True):
+        titles.insert(2, f"{printed.name_metric(trained)}, mean of the last values")
+        for row, cell in zip(rows, printed.list_quality_cells(comparison, trained, mixed), strict=True):
             row.insert(2, cell)
     grey = dict.fromkeys(each.verdict for each in changes if each.verdict not in {"", "better", "worse"})
     moved = [words for metric, words in _WITHOUT_CHANGE.items() if metric in metrics]
