@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gpureport.findings import Outcome
+from gpureport.names import group_pairs
 from gpureport.report.model.blocks import Block, Form, Series
 from gpureport.report.model.head import Change
 from gpureport.report.model.pictures import SignalHistory, TimeSpent
@@ -19,7 +20,7 @@ from gpureport.report.model.report_content import (
 )
 from gpureport.report.model.shapes import Cell, Fact, Table, build_table
 from gpureport.report.wording.display import join, join_words, lower_first, plural, raise_first
-from gpureport.report.wording.words import group_holders, list_labels
+from gpureport.report.wording.words import list_labels
 
 LOST_TIME = "Lost time is the most that removing the cause could recover. Losses can overlap, so do not add them up."
 _DOUBTS = 5  # maximum number of doubts about comparisons in Markdown
@@ -62,14 +63,13 @@ def _pictures(report: Report) -> Iterator[Block]:
         yield _history(worst, Form.LONG if is_chain or not has_spans else Form.ALL)
         yield Block(texts=[worst.caption])
     if report.use:
-        longest = max(report.use.seconds, 1e-3)
         series = [
             Series(
                 name=row.label,
                 ends="0 to 100%",
                 values=row.mean,
                 note=join(row.small, row.total, row.text),
-                share=len(row.mean) * row.bucket_seconds / longest,
+                share=len(row.mean) * row.bucket_seconds / max(report.use.seconds, 1e-3),
             )
             for row in report.use.rows
         ]
@@ -110,7 +110,6 @@ def shared_total(spent: TimeSpent) -> str:
 def _history(history: SignalHistory, forms: Form) -> Block:
     seconds = max(history.end - history.start, 1e-3)
     panels = [panel for panel in history.panels if panel.note] or history.panels
-    named = [(panel, *panel.label.rpartition(", ")) for panel in panels]
     series = [
         Series(
             name=name or panel.label,
@@ -120,7 +119,7 @@ def _history(history: SignalHistory, forms: Form) -> Block:
             high=panel.high,
             note=panel.note,
         )
-        for panel, name, _, ends in named
+        for panel, name, _, ends in ((panel, *panel.label.rpartition(", ")) for panel in panels)
     ]
     marks = [((start - history.start) / seconds, (end - history.start) / seconds) for start, end in history.spans]
     return Block(forms=forms, part="signals", title=history.title, series=series, marks=marks, marked=history.span_text)
@@ -190,7 +189,7 @@ def list_row(row: FindingRow, report: Report) -> Iterator[Block]:
     yield Block(table=_list_evidence([card for card in cards if not card.repeats]))
     for card in (card for card in cards if len(card.occurrences) > 1):
         count = f"{'first ' if card.omitted else ''}{len(card.occurrences)}"
-        held = group_holders((stretch.device, stretch.text) for stretch in card.occurrences)
+        held = group_pairs((stretch.device, stretch.text) for stretch in card.occurrences)
         yield Block(
             forms=Form.PAGE,
             title=f"Intervals of {card.id} ({count})",
@@ -230,7 +229,7 @@ def _list_cards(cards: Sequence[FindingCard], title: str) -> Table | None:
 
 def _list_evidence(cards: Sequence[FindingCard]) -> Table | None:
     lines = [line for card in cards for line in card.evidence]
-    observed = group_holders(((line.quantity, line.limit, line.source), line.observed) for line in lines)
+    observed = group_pairs(((line.quantity, line.limit, line.source), line.observed) for line in lines)
     rows: list[list[Cell | str]] = [
         [name, ", ".join(values), Cell(text=limit, small=source)] for (name, limit, source), values in observed.items()
     ]
@@ -267,9 +266,9 @@ def _list_sections(report: Report) -> Iterator[Block]:
 
 def merge_facts(runs: Sequence[tuple[str, Sequence[Fact]]]) -> list[Fact]:
     """Return each distinct fact once, naming its runs unless it applies to all of them."""
-    said = group_holders(
+    said = group_pairs(
         (fact.name, fact.text if len(labels) == len(runs) else f"{list_labels(labels)}: {fact.text}")
-        for fact, labels in group_holders((fact, label) for label, facts in runs for fact in facts).items()
+        for fact, labels in group_pairs((fact, label) for label, facts in runs for fact in facts).items()
     )
     return [Fact(name=name, text=text) for name, texts in said.items() for text in texts]
 
@@ -362,7 +361,7 @@ def _not_assessed(judgement: Judgement) -> Iterator[Block]:
 
 
 def _answers(answers: Sequence[Answers], *, several: bool) -> Block:
-    held = group_holders(((line.outcome, line.title, line.group), line) for run in answers for line in run.lines)
+    held = group_pairs(((line.outcome, line.title, line.group), line) for run in answers for line in run.lines)
     kinds: dict[str, list[str]] = {outcome: [] for outcome in Outcome}
     for (outcome, title, group), lines in held.items():
         about = [group, "in part" if lines[0].reason and lines[0].cards else ""]
@@ -377,7 +376,7 @@ def _answers(answers: Sequence[Answers], *, several: bool) -> Block:
 
 
 def _checklist(report: Report) -> Iterator[Block]:
-    held = group_holders((run.lines, run.label) for run in reversed(report.checklists))
+    held = group_pairs((run.lines, run.label) for run in reversed(report.checklists))
     shown: set[object] = set()
     for lines, labels in held.items():
         new = [line for line in lines if line not in shown]

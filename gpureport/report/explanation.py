@@ -19,12 +19,12 @@ from gpureport.analysis.rules import RULES
 from gpureport.errors import SettingsError
 from gpureport.importers.nvidia_smi import ALIASES, ATTRIBUTE_FIELDS, canonicalize, find_query_field, find_target
 from gpureport.metrics import BY_NAME, METRICS, Metric
+from gpureport.names import group_pairs
 from gpureport.report.formats.terminal import write_blocks
 from gpureport.report.model.blocks import Block
 from gpureport.report.model.shapes import Fact
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.terminal_lines import PIPE, Page
-from gpureport.report.wording.words import group_holders
 
 RECORDING = "recording"
 _SUGGESTED = 3  # Maximum number of suggested names.
@@ -115,7 +115,7 @@ def _needs(rule: Rule) -> Iterator[tuple[str, str]]:
     needed = {name for group in rule.requires for name in group}
     for group in rule.requires:
         yield "Required", " or ".join(f"{BY_NAME[name].recorded_by} ({name})" for name in group)
-    wanted = group_holders((BY_NAME[name].recorded_by, name) for name in rule.wants if name not in needed)
+    wanted = group_pairs((BY_NAME[name].recorded_by, name) for name in rule.wants if name not in needed)
     yield from (("Also uses", f"{field} ({', '.join(names)})") for field, names in wanted.items())
     yield "Required", rule.recording or ("" if rule.requires or rule.wants else "nothing but timestamps")
     if not rule.recording and all(recording_advice.is_recorded(BY_NAME[name]) for name in needed):
@@ -123,7 +123,7 @@ def _needs(rule: Rule) -> Iterator[tuple[str, str]]:
 
 
 def list_steps_by_cause(kind: str, most: int | None = None) -> Iterator[tuple[list[str], tuple[str, ...]]]:
-    held = group_holders((steps[:most], cause or "other") for cause, steps in KINDS[kind].steps.items())
+    held = group_pairs((steps[:most], cause or "other") for cause, steps in KINDS[kind].steps.items())
     yield from ((causes, steps) for steps, causes in held.items())
 
 

@@ -188,8 +188,7 @@ def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
     # labels are a separate figure
     shown = [tick for tick in ticks if scale.start <= tick.at <= scale.end]
     room = scale.width or NARROW
-    letters = sum(len(tick.text) + 1 for tick in shown) * TEXT * _REGULAR
-    narrow = shown if letters < room else shown[::2]
+    narrow = shown if sum(len(tick.text) + 1 for tick in shown) * TEXT * _REGULAR < room else shown[::2]
     shown, texts = narrow if scale.width else shown, ""
     for tick in shown:
         # centre labels below ticks unless they would not fit

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from math import ceil, floor, inf
 from typing import Any
 
+from gpureport.names import group_pairs
 from gpureport.number_format import MINUS
 from gpureport.report.charts import elements as svg
 from gpureport.report.charts.palette import COLOURS
@@ -13,7 +14,6 @@ from gpureport.report.model.blocks import IntervalChart, IntervalRow
 from gpureport.report.model.pictures import FindingMark, LogEventLine, Timeline, TimelineStrip, TimeSpent
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording import display
-from gpureport.report.wording.words import group_holders
 
 WIDTH = 900.0
 # height of a strip by the number of GPUs
@@ -45,7 +45,7 @@ def draw_timeline(run: Timeline, prefix: str, width: float = WIDTH) -> str:
         body.append(svg.text(x, bottom + 14, display.elapsed(tick.at), "muted", size=_SMALL, anchor="middle"))
     for place, (label, strip) in enumerate(zip(labels, run.strips, strict=True)):
         y, size = place * row, _TEXT if row > 12 else row * 0.78  # noqa: PLR2004 - points
-        marks = group_holders(
+        marks = group_pairs(
             (mark.card, mark) for mark in sorted(strip.marks, key=lambda mark: (shared[mark.card], int(mark.card[1:])))
         )
         named = " ".join(list(marks)[:_NAMED]) + (" …" if len(marks) > _NAMED else "")

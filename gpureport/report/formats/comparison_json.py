@@ -18,10 +18,10 @@ from gpureport.comparison.run import SampledRun
 from gpureport.comparison.steps import TrainingSource, mean_training_rate
 from gpureport.comparison.study import BestGroup, Study, build_study, select_focus
 from gpureport.comparison.verdict import Delta
+from gpureport.names import group_pairs
 from gpureport.report.formats.analysis_json import Content, Made, across_runs, advice, dump, list_fields, take
 from gpureport.report.sections.head.recording_doubts import describe_doubts
 from gpureport.report.wording.reasons import describe_check, describe_reason, describe_unknown_change
-from gpureport.report.wording.words import group_holders
 
 SCHEMA = "gpureport.comparison/1"
 _RUN = (
@@ -38,7 +38,6 @@ def render(comparison: Comparison, by: Sequence[Factor] = ()) -> str:
     study = build_study(comparison, by) if by else None
     focus = select_focus(comparison, study)
     remaining = measure_remaining_loss(focus.label, focus.analyses)
-    quality = [change for link in found for change in (*link.quality, *link.quality_since_first)]
     return dump(
         {
             "schema": SCHEMA,
@@ -67,7 +66,7 @@ def render(comparison: Comparison, by: Sequence[Factor] = ()) -> str:
                 for link in found
                 for each in link.quality
             ],
-            "quality": quality,
+            "quality": [change for link in found for change in (*link.quality, *link.quality_since_first)],
             "time_to_target": _time_to_target(comparison),
             "findings": {
                 kind: [
@@ -122,7 +121,7 @@ def _run(run: SampledRun, source: TrainingSource | None) -> Content:
 def _sample_means(analysis: Analysis) -> dict[str, float]:
     gpus = {gpu.id for gpu in analysis.run.gpus}
     held = (each.metrics for each in analysis.statistics if each.device in gpus)
-    found = group_holders((one.metric, one.sample_mean) for metrics in held for one in metrics)
+    found = group_pairs((one.metric, one.sample_mean) for metrics in held for one in metrics)
     return {metric: fsum(values) / len(values) for metric, values in found.items()}
 
 

@@ -14,8 +14,7 @@ from gpureport.report.wording.display import headline, join, shorten
 
 LIMIT = 20_000  # maximum size in bytes: servers reject longer summaries
 _MOST_ROWS = 24
-_LONGEST_TEXT = 600
-_LONGEST_CELL = 240
+_LONGEST_TEXT, _LONGEST_CELL = 600, 240
 _BAR = 24  # Length of the longest bar.
 _CUT = "\n**Shortened: the full report contains the rest.**\n"
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
@@ -125,5 +124,4 @@ def _begin(text: str, times: int = 1) -> str:
 
 
 def _code(text: str) -> str:
-    plain = shorten(text, _LONGEST_TEXT).replace("`", "'")
-    return f"`{plain}`"
+    return "`" + shorten(text, _LONGEST_TEXT).replace("`", "'") + "`"

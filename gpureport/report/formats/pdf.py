@@ -168,10 +168,9 @@ def _convert_to_json(value: object) -> Any:
 
 def find_shipped_fonts() -> tuple[Path, ...]:
     paths = tuple(Path(mpl.get_data_path()) / "fonts" / "ttf" / name for name in _FONTS)
-    for path in paths:
-        if not path.is_file():
-            what, hint = "this matplotlib font is missing", "install matplotlib with pip"
-            raise RenderError(str(path), what, hint, code="no_such_file")
+    if lacking := [path for path in paths if not path.is_file()]:
+        what, hint = "this matplotlib font is missing", "install matplotlib with pip"
+        raise RenderError(str(lacking[0]), what, hint, code="no_such_file")
     return paths
 
 

@@ -148,9 +148,8 @@ class _SharedNames:
                 for called in (name, name[: len(shorten_node(name))]):
                     if called in nodes or len(called) >= _SHORTEST:
                         self.texts[called] = self.hide_host(called)
-            for name in people:
-                if len(name) >= _SHORTEST:
-                    self.texts.setdefault(name, _NAME)
+            for name in (name for name in people if len(name) >= _SHORTEST):
+                self.texts.setdefault(name, _NAME)
 
     def hide_host(self, host: str) -> str:
         """Return `host-1` and so on. A name without a domain means the first such host."""
@@ -236,9 +235,7 @@ class _Pseudonyms:
         texts += [("step", run.step, self.text(run.step))] if run.step else []
         for what, pairs in (("param", run.params), ("tag", run.tags)):
             texts += [(named, value, hidden) for _, named, value, hidden in self._hide_values(what, pairs)]
-        for what, text, hidden in texts:
-            if text == hidden:
-                self._shared.taken.add((what, text))
+        self._shared.taken.update((what, text) for what, text, hidden in texts if text == hidden)
 
     def device(self, device: str) -> str:
         node, slash, local = device.rpartition("/")
@@ -302,8 +299,7 @@ class _Pseudonyms:
 
 
 def _hide_id(text: str) -> str:
-    kind = "GPU-" if text[:4].upper() in {"GPU-", "MIG-"} else ""
-    return kind + sha256(text.encode()).hexdigest()[:_SHOWN]
+    return ("GPU-" if text[:4].upper() in {"GPU-", "MIG-"} else "") + sha256(text.encode()).hexdigest()[:_SHOWN]
 
 
 def _hide_process(text: str) -> str:

@@ -7,11 +7,11 @@ from itertools import chain
 from gpureport.analysis import results
 from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis, GpuTime, sum_seconds_by_class
 from gpureport.comparison import gains
+from gpureport.names import group_pairs
 from gpureport.report.model.pictures import ClassShare, TimeBar
 from gpureport.report.model.shapes import Cell, Table, build_table
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.words import group_holders
 
 _MAX_SINGLE = 16
 NO_JOB = "no job"
@@ -83,7 +83,7 @@ def format_held(held: float, runs: int) -> str:
 
 
 def build_time_bars(runs: Sequence[ReportRun]) -> tuple[TimeBar, ...]:
-    held = group_holders((run.step, run.analysis.gpu_time) for run in runs)
+    held = group_pairs((run.step, run.analysis.gpu_time) for run in runs)
     bars = [_bar(step, list(chain(*times)), runs=len(times)) for step, times in held.items()]
     if len(runs) == 1:
         (run,), times = runs, runs[0].analysis.gpu_time

@@ -14,6 +14,7 @@ from gpureport.analysis.series.intervals import find_runs, union
 from gpureport.analysis.series.statistics import memory_reserved
 from gpureport.columns import FloatArray
 from gpureport.findings import Severity
+from gpureport.names import group_pairs
 from gpureport.recording import Device
 from gpureport.report.model.pictures import (
     ClassStretch,
@@ -26,7 +27,6 @@ from gpureport.report.model.pictures import (
 from gpureport.report.model.report_content import FindingCard
 from gpureport.report.runs.report_run import ReportRun, clock_note, device_name, format_time
 from gpureport.report.wording import display
-from gpureport.report.wording.words import group_holders
 
 FEW_GPUS = 16  # number of GPUs up to which all are drawn
 _MOST_TROUBLED = 16
@@ -50,7 +50,7 @@ Average = Callable[[FloatArray], FloatArray]  # maps bucket edges to means
 
 
 def group_by_node(gpus: Sequence[Device]) -> dict[str | None, list[Device]]:
-    return group_holders((gpu.node, gpu) for gpu in gpus)
+    return group_pairs((gpu.node, gpu) for gpu in gpus)
 
 
 def choose_drawn_gpus(run: ReportRun) -> tuple[Device, ...]:

@@ -13,10 +13,10 @@ from gpureport.analysis.series import intervals
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.run import UTILISATION
 from gpureport.findings import Finding, Interval
+from gpureport.names import group_pairs
 from gpureport.recording import Device, Recording, Run
 from gpureport.report.wording import display
 from gpureport.report.wording.scales import choose_rate_unit, name_work
-from gpureport.report.wording.words import group_holders
 
 LABEL_LENGTH = 60  # Maximum length of a name from a log.
 _NAMED, _NAMED_NODES, _NODE = 6, 3, 40  # Named devices and nodes; letters in a node's name.
@@ -100,7 +100,7 @@ def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Compar
         return analysis.run.id, analysis.run.name, analysis.run.step
 
     # a comparison may contain copies of analyses
-    recordings = group_holders((key(analysis), recording) for recording, analysis in runs)
+    recordings = group_pairs((key(analysis), recording) for recording, analysis in runs)
     held = [(display.clean(step.label), analysis) for step in comparison.steps for analysis in step.analyses]
     steps = [step for step, _ in held]
     for step, analysis in held:

@@ -13,6 +13,7 @@ from gpureport.comparison.figures import SHORTEST_SECONDS, observed_seconds
 from gpureport.data_quality import AbsentCells, Quality
 from gpureport.findings import Answer, Check, CheckOutcome, NotJudged, Outcome, Practice
 from gpureport.metrics import BY_NAME
+from gpureport.names import group_pairs
 from gpureport.recording_advice import RECORD
 from gpureport.report.model.report_content import (
     SCHEMA,
@@ -32,7 +33,6 @@ from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, clock_note
 from gpureport.report.sections.head import recording_doubts
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.display import clean, clean_sentence, duration, plural
-from gpureport.report.wording.words import group_holders
 
 _FEW, _NAMED_GROUPS = 4, 3  # most named places, and groups of GPUs
 _OUTCOMES = dict(zip(Outcome, ("found", "suspected", "clear", "not assessed"), strict=True))
@@ -59,7 +59,7 @@ def _doubt_short_runs(runs: Sequence[ReportRun]) -> Iterator[ReportRun]:
 
 def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgement:
     """Count the checks. One is missing if no run of at least one step could assess it."""
-    steps = group_holders((run.step, {entry.kind for entry in run.analysis.not_judged}) for run in runs)
+    steps = group_pairs((run.step, {entry.kind for entry in run.analysis.not_judged}) for run in runs)
     found = {finding.kind for run in runs for finding in run.analysis.findings}
     missing = set().union(*(set.intersection(*each) for each in steps.values())) - found
     partly = set().union(*(kinds for each in steps.values() for kinds in each)) - missing
@@ -90,8 +90,8 @@ def _list_missing(runs: Sequence[ReportRun]) -> Iterator[NotJudgedLine]:
     # name the run if there are several, and the device unless all are meant
     named = [(run.label if len(runs) > 1 else "", run.device(e.device) if e.device else "") for run, e in cases]
     placed = zip(named, (entry for _, entry in cases), strict=True)
-    by_kind = group_holders(((entry.kind, _find_remedy(entry)), (place, entry)) for place, entry in placed)
-    alike = group_holders(
+    by_kind = group_pairs(((entry.kind, _find_remedy(entry)), (place, entry)) for place, entry in placed)
+    alike = group_pairs(
         ((remedy, tuple(dict.fromkeys(place for place, _ in same))), (kind, same))
         for (kind, remedy), same in by_kind.items()
     )
@@ -122,7 +122,7 @@ def _list_reasons(entries: Sequence[NotJudged]) -> Iterator[str]:
     names = dict.fromkeys(terms.column_title(name) for entry in absent for name in entry.metrics)
     if names:
         yield f"Not recorded: {display.join_words(list(names))}"
-    others = group_holders((each.template or each.reason, each) for each in entries if each not in absent)
+    others = group_pairs((each.template or each.reason, each) for each in entries if each not in absent)
     for reason, same in others.items():
         ends = [(min(each)[1], max(each)[1]) for each in zip(*(entry.amounts for entry in same), strict=True)]
         # name the unit once
@@ -172,8 +172,8 @@ def _build_answer(answer: Answer, run: ReportRun, cards: Sequence[FindingCard], 
 
 
 def _merge_groups(lines: Sequence[AnswerLine], groups: int) -> Iterator[AnswerLine]:
-    of_kinds = group_holders((line.kind, line) for line in lines)
-    alike = group_holders((replace(line, group=""), line.group) for same in of_kinds.values() for line in same)
+    of_kinds = group_pairs((line.kind, line) for line in lines)
+    alike = group_pairs((replace(line, group=""), line.group) for same in of_kinds.values() for line in same)
     for line, names in alike.items():
         named = "; ".join(names) if len(names) <= _NAMED_GROUPS else f"{len(names)} of {groups} groups of GPUs"
         yield replace(line, group="" if len(names) == groups else named)
@@ -209,8 +209,7 @@ def method(runs: Sequence[ReportRun], rules: Sequence[Rule], command: str) -> Me
     for run in runs:
         for source in run.run.sources:
             locator = display.shorten_middle(clean(source.locator), _LOCATOR)
-            read = Cell(text=locator, small=clean(source.sha256))
-            rows.append((run.label, clean(source.kind), read))
+            rows.append((run.label, clean(source.kind), Cell(text=locator, small=clean(source.sha256))))
     return Method(
         definitions=tuple(Fact(name=name, text=clean_sentence(text)) for name, text in terms.DEFINITIONS),
         command=clean(command),
@@ -272,10 +271,11 @@ def _list_facts(run: ReportRun, lines: str) -> Iterator[tuple[str, str]]:
     yield "Sampling", single if info.interval is None else f"A sample every {duration(info.interval)}."
     yield from _list_gap_facts(run)
     yield f"{noun.capitalize()}s", lines
-    rejected = []
-    for each in data.rejected:
-        first = "" if each.first_line is None else f" (first: line {each.first_line})"
-        rejected.append(f"{plural(each.rows, noun)}: {clean(each.reason)}{first}")
+    rejected = [
+        f"{plural(each.rows, noun)}: {clean(each.reason)}"
+        + ("" if each.first_line is None else f" (first: line {each.first_line})")
+        for each in data.rejected
+    ]
     yield "Rejected", display.join_first(rejected, _LISTED, "reason")
     yield "Absent values", display.join_first(list(_describe_absent(run, data.absent_cells)), _LISTED, "kind")
     yield "Repeated stamps", f"{plural(data.duplicates, 'row')}, kept" if data.duplicates else ""
@@ -292,7 +292,7 @@ def _list_facts(run: ReportRun, lines: str) -> Iterator[tuple[str, str]]:
 
 def _describe_absent(run: ReportRun, absent: Sequence[AbsentCells]) -> Iterator[str]:
     every = run.samples * len(run.run.gpus)
-    columns = group_holders(((entry.cells, entry.reason), entry.column) for entry in absent)
+    columns = group_pairs(((entry.cells, entry.reason), entry.column) for entry in absent)
     for (cells, reason), held in columns.items():
         named = [display.shorten_middle(terms.column_title(clean(each)), LABEL_LENGTH) for each in held]
         count = "every value" if cells == every else plural(cells, "value")

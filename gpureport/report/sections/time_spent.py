@@ -148,9 +148,7 @@ def _sum_classes(step: Step) -> dict[str, float]:
 def _mean_gpu_seconds(step: Step) -> Mean:
     runs = count_jobs(step.runs).counted
     held = [run.analysis.job_gpu_seconds for run in runs]
-    if len(held) == 1:
-        return Mean(value=held[0])
-    return mean_over_runs(held, find_sampling_step(runs) * max(held))
+    return Mean(value=held[0]) if len(held) == 1 else mean_over_runs(held, find_sampling_step(runs) * max(held))
 
 
 def _build_step_bar(comparison: Comparison, step: Step, unit: SpentUnit, causes: Causes, *, is_chain: bool) -> SpentBar:

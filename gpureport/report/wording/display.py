@@ -144,9 +144,8 @@ throughput = _keep_together(partial(number_format.format_scaled, units=number_fo
 
 def duration_below(seconds: float, limit: float) -> str:
     """Return a duration. Just below a limit, a decimal keeps it from rounding up: `19.5 s`."""
-    if seconds < limit <= round(seconds):
-        return f"{math.floor(seconds * 10) / 10:.1f}{GAP}s"
-    return duration(seconds)
+    is_rounded_up = seconds < limit <= round(seconds)
+    return f"{math.floor(seconds * 10) / 10:.1f}{GAP}s" if is_rounded_up else duration(seconds)
 
 
 def rough_duration(seconds: float) -> str:

@@ -2,9 +2,8 @@
 
 import re
 import tomllib
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from gpureport.analysis.phrases import fill_template
 from gpureport.report.wording import display
@@ -32,18 +31,9 @@ def choose_headline(candidates: Sequence[str]) -> str:
     return next((text for text in candidates if len(text.split()) <= _MOST_WORDS), candidates[-1])
 
 
-Key = TypeVar("Key", bound=Hashable)
-Holder = TypeVar("Holder")
 _ENDING = re.compile(r"/?\d{1,9}$")
 _NUMBERED = re.compile(r"(.+\D)(\d{1,9})", re.DOTALL)
 _LONGEST = 48  # maximum length of a name in a sentence
-
-
-def group_holders(pairs: Iterable[tuple[Key, Holder]]) -> dict[Key, list[Holder]]:
-    groups: dict[Key, list[Holder]] = {}
-    for key, holder in pairs:
-        groups.setdefault(key, []).append(holder)
-    return groups
 
 
 def clean_name(name: str) -> str:

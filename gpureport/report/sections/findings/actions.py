@@ -15,6 +15,7 @@ from gpureport.comparison.figures import SHORTEST_REPETITION_SECONDS, SHORTEST_S
 from gpureport.comparison.gains import count_samples, is_recording_too_short
 from gpureport.comparison.verdict import Verdict, estimate_runs_for_interval, measure_run_interval
 from gpureport.findings import Confidence, Finding, Severity
+from gpureport.names import group_pairs
 from gpureport.recording_advice import RECORD
 from gpureport.report.model.head import Action
 from gpureport.report.model.report_content import FindingRow
@@ -25,7 +26,6 @@ from gpureport.report.sections.findings.found import SEVERITIES, Found, gather
 from gpureport.report.sections.head.loss_sentence import describe_computing, is_low_mid_job
 from gpureport.report.sections.head.recording_doubts import UNTIMED, list_rejections
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.words import group_holders
 
 _MOST = 3
 _NOTABLE_SAVING, _MOST_OF_IT = 0.01, 0.5
@@ -69,7 +69,7 @@ def build_actions(
     ranked = [((*key, is_old), each) for row, part, is_old in alone for key, each in _propose(row, part, others)]
     ranked += [((-SEVERITIES.index(Severity.WARNING), 0.0, False), each) for each in _try_workers(of_step, others)]
     proposed = _drop_repeated([action for _, action in sorted(ranked, key=lambda each: each[0])])
-    asked = group_holders(_list_measurements(comparison, of_step, others, is_hinted=is_hinted))
+    asked = group_pairs(_list_measurements(comparison, of_step, others, is_hinted=is_hinted))
     first, measured, last = (asked.get(place, []) for place in range(3))
     return tuple(_drop_repeated([*first, *proposed[: _MOST - bool(measured)], *measured, *last])[:_MOST])
 
@@ -130,7 +130,7 @@ def _name_class(found: Found) -> str:
 def _measure_saving(found: Found, every: Sequence[Found]) -> float:
     """Return the share of GPU time lost in all runs, or 0 if the loss overlaps another."""
     losing = ((part.position, part.finding) for each in every if each is not found for part in each.parts)
-    others = group_holders((position, finding) for position, finding in losing if finding.lost_gpu_seconds)
+    others = group_pairs((position, finding) for position, finding in losing if finding.lost_gpu_seconds)
     held = fsum(run.analysis.job_gpu_seconds for run in found.runs.values())
     own = [part for part in found.parts if part.finding.lost_gpu_seconds]
     is_shared = any(_overlap(part.finding, other) for part in own for other in others.get(part.position, ()))

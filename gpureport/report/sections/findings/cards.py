@@ -11,13 +11,14 @@ from gpureport.analysis.rulebook import KINDS
 from gpureport.comparison import gains
 from gpureport.comparison.changes import can_tell
 from gpureport.findings import AdvisedStep, Confidence, Evidence, Finding
+from gpureport.names import group_pairs
 from gpureport.report.model.report_content import AdviceStep, EvidenceLine, FindingCard, FindingRow, Occurrence, RunMark
 from gpureport.report.runs.report_run import ReportRun, format_time
 from gpureport.report.sections.findings import found as words
 from gpureport.report.sections.findings.found import Found, Key
 from gpureport.report.sections.signal_history import build_history
 from gpureport.report.wording import display, terms
-from gpureport.report.wording.words import group_holders, name_some
+from gpureport.report.wording.words import name_some
 
 _OPEN = "open"
 _LISTED, _NAMED = 100, 3  # most listed intervals, and named steps
@@ -36,7 +37,7 @@ def build_cards(runs: Sequence[ReportRun]) -> Iterator[FindingCard]:
     named = {(group.position, group.key): group for group in groups if None in group.roots}
     followed = ((each, named.get((each.position, key))) for each in groups for key in each.roots if key)
     roots = {each: root for each, root in followed if root}
-    followers = group_holders((root, each) for each, root in roots.items())
+    followers = group_pairs((root, each) for each, root in roots.items())
     families = [(root, *followers.get(root, ())) for root in groups if root not in roots]
     families.sort(key=lambda family: all(each.run.step != runs[-1].step for each in family))
     ids = {each: f"F{at}" for at, each in enumerate(chain.from_iterable(families), 1)}

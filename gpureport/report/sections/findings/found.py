@@ -14,13 +14,13 @@ from gpureport.analysis.rulebook import ACTIONS, FIGURES, KINDS
 from gpureport.analysis.series.intervals import Spans, to_spans, total_seconds
 from gpureport.comparison.gains import MOST_UNSEEN_RATIO
 from gpureport.findings import Confidence, Evidence, Finding, Severity
+from gpureport.names import group_pairs
 from gpureport.recording_advice import RECORD
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.head.loss_sentence import describe_computing, measure_mid_job
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.display import format_gpu_time_range, format_range
-from gpureport.report.wording.words import group_holders
 
 SEVERITIES, CONFIDENCES = list(Severity), list(Confidence)
 Key = tuple[str, str | None]  # Kind and cause.
@@ -77,7 +77,7 @@ class Found:
 
     @cached_property
     def groups(self) -> tuple["Found", ...]:
-        held = group_holders(((part.position, part.root), part) for part in self.parts)
+        held = group_pairs(((part.position, part.root), part) for part in self.parts)
         return tuple(Found(parts, several=self.several) for parts in held.values()) if len(held) > 1 else (self,)
 
     @cached_property
@@ -128,7 +128,7 @@ class Found:
         """`GPU 2`, `all 4 GPUs`, `the GPU` or, if they differ between runs, `GPUs`."""
         if self.has_one_gpu and (len(self.runs) > 1 or not self.devices):
             return "the GPU"
-        held = group_holders((part.position, device) for part in self.parts for device in part.finding.devices or [""])
+        held = group_pairs((part.position, device) for part in self.parts for device in part.finding.devices or [""])
         names = {self.runs[place].devices([each for each in devices if each]) for place, devices in held.items()}
         return names.pop() if len(names) == 1 else _OTHERS
 
@@ -142,17 +142,18 @@ class Found:
 
 
 def _add_up(amounts: Iterable[tuple[int, float | None]]) -> dict[int, float]:
-    held = group_holders((position, amount) for position, amount in amounts if amount is not None)
+    held = group_pairs((position, amount) for position, amount in amounts if amount is not None)
     return {position: fsum(each) for position, each in held.items()}
 
 
 def gather(runs: Sequence[ReportRun]) -> tuple[Found, ...]:
     """Group findings by kind and cause. Sort by severity and worst loss, with roots first."""
-    held: dict[Key, list[Part]] = {}
-    for position, run in enumerate(runs):
-        named = {each.fingerprint: (each.kind, each.cause) for each in run.analysis.findings}
-        for each in run.analysis.findings:
-            held.setdefault((each.kind, each.cause), []).append(Part(position, run, each, named.get(each.root or "")))
+    named = [{each.fingerprint: (each.kind, each.cause) for each in run.analysis.findings} for run in runs]
+    held = group_pairs(
+        ((each.kind, each.cause), Part(position, run, each, named[position].get(each.root or "")))
+        for position, run in enumerate(runs)
+        for each in run.analysis.findings
+    )
     found = [Found(parts, several=len(runs) > 1) for parts in held.values()]
     return tuple(sorted(found, key=lambda each: (*rank(each), None not in each.roots)))
 

@@ -118,10 +118,9 @@ def _build_cells(column: _Column, values: Sequence[float | None], *, compared: b
     known = [value for value in values if value is not None]
     middle = median(known) if known else 0.0
     apart = median(abs(value - middle) for value in known) if compared and len(known) >= _PEERS else inf
-    limit = max(_ROBUST * apart, column.margin)
     for at, value in enumerate(values):
         note = ""
-        if value is not None and abs(value - middle) > limit:
+        if value is not None and abs(value - middle) > max(_ROBUST * apart, column.margin):
             others = median(each for place, each in enumerate(values) if each is not None and place != at)
             note = f"others {column.shown(others)}"
         yield Cell(text=display.or_not_recorded(value, column.shown), small=note, value=value, flagged=bool(note))

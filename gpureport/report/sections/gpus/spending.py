@@ -5,11 +5,11 @@ from functools import partial
 
 from gpureport.analysis.account.cost import OPTION
 from gpureport.analysis.results import LOST_CLASSES, Analysis, Cost
+from gpureport.names import group_pairs
 from gpureport.report.model.report_content import RunFacts
 from gpureport.report.model.shapes import Fact
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
-from gpureport.report.wording.words import group_holders
 
 _HINT = Fact(name="Cost", text=f"no price was given: use {OPTION} PRICE, or [prices] in gpureport.toml")
 _NEARLY_ALL = 0.995  # covered share below which it is mentioned
@@ -95,7 +95,7 @@ def _describe_energy(analysis: Analysis) -> Iterator[tuple[str, str]]:
 
 
 def _list_prices(run: ReportRun, stated: Cost) -> Iterator[str]:
-    groups = group_holders(((gpu.amount, gpu.source), gpu.device) for gpu in stated.gpus)
+    groups = group_pairs(((gpu.amount, gpu.source), gpu.device) for gpu in stated.gpus)
     for (amount, source), gpus in groups.items():
         whose = f" for {run.devices(gpus)}" if len(groups) > 1 else ""
         price = "" if amount is None else display.money(amount, stated.currency)

@@ -13,13 +13,14 @@ from gpureport.comparison.run import AT_WORK, SampledRun
 from gpureport.comparison.steps import Step
 from gpureport.data_quality import CLOCK_SET_BACK
 from gpureport.importers.account import CHOSEN, NO_TIME
+from gpureport.names import group_pairs
 from gpureport.recording import Run
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import format_time
 from gpureport.report.wording import display
 from gpureport.report.wording.reasons import describe_state
 from gpureport.report.wording.scales import name_work
-from gpureport.report.wording.words import clean_name, group_holders, list_labels
+from gpureport.report.wording.words import clean_name, list_labels
 
 UNTIMED = "pass --interval SECONDS to read them"
 _LARGE_STEP = 60.0
@@ -151,7 +152,7 @@ def describe_data_waits(runs: Sequence[SampledRun]) -> str:
 
 
 def describe_drivers(analysis: Analysis) -> str:
-    drivers = group_holders((gpu.node, display.clean(gpu.driver)) for gpu in analysis.run.gpus if gpu.driver)
+    drivers = group_pairs((gpu.node, display.clean(gpu.driver)) for gpu in analysis.run.gpus if gpu.driver)
     named = next((sorted(set(each)) for each in drivers.values() if len(set(each)) > 1), [])
     said = f"The GPUs have different drivers ({display.join_words(named)}), so the log covers several machines"
     return f"{said}: read one log per machine." if named else ""

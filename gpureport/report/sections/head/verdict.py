@@ -13,6 +13,7 @@ from gpureport.comparison.figures import SHORTEST_REPETITION_SECONDS, WORK_RATE,
 from gpureport.comparison.steps import Step, TrainingBasis
 from gpureport.comparison.study import Study
 from gpureport.findings import Check, CheckOutcome, Confidence
+from gpureport.names import group_pairs
 from gpureport.report.model.head import Action, Change, Tile, Verdict, VerdictCode
 from gpureport.report.model.pictures import SignalHistory
 from gpureport.report.runs import gpu_time
@@ -290,17 +291,15 @@ def build_tiles(
     worst = None if findings.too_short else worst
     told = list(_list_finding_tiles(worst, history)) if worst is not None else []
     kind = worst.finding.kind if worst is not None else ""
-    if kind == "thermal_throttle":
-        told = [hottest, *told]
+    told = [hottest, *told] if kind == "thermal_throttle" else told
     if kind in _MEMORY_KINDS:
         first = [*told, memory, computing] if len(told) > 1 else [memory, computing, *told]
         return (*first[:2], lost, memory if memory not in first[:2] else hottest)
     if told:
         return (*[*told, computing][:2], lost, memory)
     is_lost = worst is not None or sum(gpu_time.lost_ratios(step.analyses).values()) >= _LOST
-    if is_lost and lost.value != _CANNOT:
-        return computing, lost, hottest, memory
-    return computing, hottest, energy, memory
+    middle = (lost, hottest) if is_lost and lost.value != _CANNOT else (hottest, energy)
+    return computing, *middle, memory
 
 
 def _list_finding_tiles(found: Found, history: SignalHistory | None) -> Iterator[Tile]:
@@ -314,8 +313,8 @@ def _list_finding_tiles(found: Found, history: SignalHistory | None) -> Iterator
         if value:
             yield Tile(label=label, value=value, unit=unit, context=context)
     kind = found.finding.kind
-    panels = {panel.quantity: panel for panel in (history.panels if history else ())}
-    clock = panels.get(CLOCK.label)
+    panels = history.panels if history else ()
+    clock = next((panel for panel in panels if panel.quantity == CLOCK.label), None)
     usual, meanwhile = (clock.usual or 0.0, clock.meanwhile) if clock else (0.0, None)
     gpu, fall = history.gpu if history else "", fill_words(found, "{fall}")
     if kind in {"thermal_throttle", "hw_throttle"} and fall and meanwhile is not None and meanwhile < usual:
@@ -343,9 +342,8 @@ def _explain_absence(step: Step, findings: losses.Findings) -> tuple[str, str]:
         return _CANNOT, f"{when} {told}"
     if losses.explain_unknown_loss(step, findings):
         return _CANNOT, "The recording is too short" if findings.too_short else "No utilisation was recorded"
-    if not gpu_time.job_gpu_seconds(step.analyses):
-        return _CANNOT, "Rows of several GPUs may be mixed"
-    return "", ""
+    is_mixed = not gpu_time.job_gpu_seconds(step.analyses)
+    return (_CANNOT, "Rows of several GPUs may be mixed") if is_mixed else ("", "")
 
 
 def _build_use_tiles(step: Step, findings: losses.Findings) -> tuple[Tile, Tile]:
@@ -382,7 +380,7 @@ def _build_use_tiles(step: Step, findings: losses.Findings) -> tuple[Tile, Tile]
 def _build_hottest_tile(step: Step) -> Tile:
     label, known = "Hottest GPU", [each for analysis in step.analyses for each in analysis.statistics]
     held = ((each.device, each.metric("gpu_temperature_celsius")) for each in known)
-    hottest = words.group_holders((device, summary.max) for device, summary in held if summary)
+    hottest = group_pairs((device, summary.max) for device, summary in held if summary)
     peaks = {device: max(each) for device, each in hottest.items()}
     if not peaks:
         return Tile(label=label, value=display.NOT_RECORDED, context="Temperature was not recorded")

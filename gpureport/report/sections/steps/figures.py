@@ -133,9 +133,8 @@ class Figures:
             left_out.add(COST_PER_WORK)
         if not any(measured.SECONDS_TO_TARGET in side.values for side in sides):
             left_out.add(measured.SECONDS_TO_TARGET)
-        for metric in (WORK_RATE, SM_CLOCK, GRAPHICS_CLOCK):
-            if found[metric].whole.difference is None and not found[metric].interval:
-                left_out.add(metric)
+        rates = (found[metric] for metric in (WORK_RATE, SM_CLOCK, GRAPHICS_CLOCK))
+        left_out |= {each.metric for each in rates if each.whole.difference is None and not each.interval}
         return [(self.format(each, sides), found[each]) for each in terms.FIGURE_NAMES if each not in left_out]
 
     def choose_columns(self, room: int) -> list[str]:

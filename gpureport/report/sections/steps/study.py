@@ -81,9 +81,8 @@ def _list_headlines(best: BestGroup, study: Study, comparison: Comparison) -> It
             yield say("best.quality", name=name, metric=name_metric(change.name), own=own, other=other, **fields)
             yield say("best.quality_short", name=name, **fields)
     kind, _ = _KINDS.get(best.verdict, _UNCLEAR)
-    for name in names:
-        for key in ("ahead_of_worst", "ahead_of_next") if kind == "better" else (kind,):
-            yield say(f"best.{key}", name=name, **fields)
+    keys = ("ahead_of_worst", "ahead_of_next") if kind == "better" else (kind,)
+    yield from (say(f"best.{key}", name=name, **fields) for name in names for key in keys)
     yield say("best.name", name=display.shorten_middle(label, _NAME))
 
 
@@ -117,8 +116,7 @@ def _name_settings(factors: Sequence[Factor]) -> str:
 
 def _list_best(study: Study) -> Iterator[Fact]:
     bests = list(filter(None, study.best.values()))
-    for best in bests:
-        yield Fact(name=_word(best, "best_by"), text=_describe_best(best))
+    yield from (Fact(name=_word(best, "best_by"), text=_describe_best(best)) for best in bests)
     if not bests:
         yield Fact(name="Not known", text=WORDS["study.no_best"])
     if any(best.metric == PER_WORK for best in bests) and any(factor.kind == "gpu" for factor in study.by):
