@@ -166,12 +166,11 @@ def render_text(checks: Sequence[Check]) -> str:
         for clause in describe_checks(checks, outcome):
             lines.append(f"{word}: {clause}{'' if clause.endswith('?') else '.'}")
     settled = [check for check in checks if check.outcome in {CheckOutcome.BROKEN, CheckOutcome.PASSED}]
-    notes = group_pairs((check.reason, check.limit) for check in settled if check.reason)
     passed = group_pairs((check.limit, check.observed) for check in select_checks(checks, CheckOutcome.PASSED))
     told = {words: seen[0] if len(seen) == 1 else f"{len(seen)} runs" for words, seen in passed.items()}
     listed = (words if text in {"", words} else f"{words} ({text})" for words, text in told.items())
     lines += [f"Passed: {display.clean('; '.join(listed))}."] if passed else []
-    for reason, words in notes.items():
+    for reason, words in group_pairs((check.reason, check.limit) for check in settled if check.reason).items():
         rules = ", ".join(dict.fromkeys(words))
         lines.append(f"Note: {display.clean(f'{name_findings(reason)} ({rules})')}.")
     return "\n".join(map(display.plain, lines)) + "\n"

@@ -280,8 +280,7 @@ def refuse_taken(ctx: click.Context) -> None:
                 read += (ReadPath(place=each / part, name="the --store folder", is_closed=True) for part in STORE_PARTS)
             elif reader in READ:
                 # check the original, not its local copy
-                place = parse_place(name_by_url(str(each)))
-                read.append(ReadPath(place=place, name=f"the {param.opts[-1]} file"))
+                read.append(ReadPath(place=parse_place(name_by_url(str(each))), name=f"the {param.opts[-1]} file"))
             elif reader in WRITTEN:
                 written.append(WrittenPath(place=each, is_folder=param.metavar == "DIR"))
             if name == "site":

@@ -32,8 +32,7 @@ def typed_command() -> str:
         return f"gpureport {sys.argv[1]} … --anonymise"
     typed = _OUTPUT.sub("", "\0".join(["gpureport", *sys.argv[1:]]))
     # a run's id looks random but is no secret, so a mark splits it while secrets are hidden
-    words = _HALF_AN_ID.sub("\\g<0>\1", typed).split("\0")
-    return shlex.join(word.replace("\1", "") for word in hide_secrets(words))
+    return shlex.join(word.replace("\1", "") for word in hide_secrets(_HALF_AN_ID.sub("\\g<0>\1", typed).split("\0")))
 
 
 def build_report(analysed: AnalysedRuns, options: Options, **more: Any) -> Report:

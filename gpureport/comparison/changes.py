@@ -126,8 +126,7 @@ def has_params(base: Step, step: Step) -> bool:
 
 
 def _compare_labels(base: Step, step: Step, kind: str) -> Iterator[SetupChange]:
-    labels = Factor(kind=kind).labels
-    sides = [[labels(run.info) for run in side.runs] for side in (base, step)]
+    sides = [[Factor(kind=kind).labels(run.info) for run in side.runs] for side in (base, step)]
     for key in sorted({key for side in sides for one in side for key in one}):
         counts = [Counter(one.get(key) for one in side) for side in sides]
         texts = [text for side in counts for text in side]

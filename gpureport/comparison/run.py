@@ -304,5 +304,4 @@ def _count_in(run: SampledRun, unit: str, size: float | None = None) -> SampledR
         done = replace(speed.work, amounts=speed.work.amounts * size)
         speed = replace(speed, unit=unit, rates=speed.rates * size, work=done)
     counted = work and replace(work, amount=work.amount * (size or 1.0), unit=unit)
-    info = replace(run.info, work=counted)
-    return replace(run, analysis=replace(run.analysis, run=info), throughput=speed)
+    return replace(run, analysis=replace(run.analysis, run=replace(run.info, work=counted)), throughput=speed)

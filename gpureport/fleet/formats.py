@@ -142,8 +142,7 @@ def _list_blocks(page: FleetPage) -> Iterator[Block]:
     yield Block(forms=Form.LONG, title="Key figures", tiles=page.tiles)
     yield Block(forms=Form.ALL, part="actions", title=HEADING, actions=page.actions)
     shown = [part for part in page.parts if part.is_open and part.id not in {page_parts.RUNS, page_parts.WEEKS}]
-    worst = [part for part in page.parts if part.id == page_parts.RUNS]
-    for part in [*shown[:_PARTS], *worst]:
+    for part in [*shown[:_PARTS], *(part for part in page.parts if part.id == page_parts.RUNS)]:
         name, label = ("runs", "") if part.id == page_parts.RUNS else ("rows", part.line)
         yield Block(forms=Form.SCREEN, part=name, title=part.title, label=label, table=part.table)
     for part in page.parts:

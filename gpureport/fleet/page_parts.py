@@ -251,12 +251,11 @@ def _list_left_out(report: Facts, amounts: words.Amounts) -> Iterator[PagePart]:
         errors = (display.shorten(display.clean_sentence(each["error"]), _ERROR) for each in failed[:_MOST_ROWS])
         named = ([words.shorten_name(each["run"][key]) for key in ("name", "id")] for each in failed)
         heads = (Cell(text=name or own, small=own if name != own else "") for name, own in named)
-        rows = zip(heads, errors, strict=False)
         yield PagePart(
             id="failed",
             title="Failed runs",
             line=f"{display.plural(len(failed), 'run')} could not be read or analysed",
-            table=build_table(("Run", "Why"), rows, in_words=["Why"]),
+            table=build_table(("Run", "Why"), zip(heads, errors, strict=False), in_words=["Why"]),
             notes=_hidden(len(failed) - _MOST_ROWS, "run"),
         )
     if without:

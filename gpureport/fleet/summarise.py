@@ -304,8 +304,7 @@ def _read_energy(statistics: DeviceStatistics) -> float | None:
 def _summarise_findings(analysis: Analysis, gpu: Device, times: _Times) -> Iterator[Row]:
     is_too_short = gains.is_recording_too_short(analysis)
     own = [each for each in analysis.findings if not each.devices or gpu.id in each.devices]
-    groups = names.group_pairs((each.fingerprint, each) for each in own)
-    for fingerprint, findings in groups.items():
+    for fingerprint, findings in names.group_pairs((each.fingerprint, each) for each in own).items():
         worst = max(findings, key=lambda each: each.lost_gpu_seconds or 0.0)
         lost = [each.lost_gpu_seconds for each in findings if each.lost_gpu_seconds is not None]
         yield {

@@ -245,10 +245,9 @@ def _start_week(week: int) -> int:
 
 
 def _list_unassessed(rows: Sequence[Row]) -> list[Facts]:
-    members = names.group_pairs((kind, row) for row in rows for kind in row["not_judged"])
     found = [
         {"kind": kind, "runs": len({row["run_id"] for row in own}), "gpu_seconds": fsum(row["job"] for row in own)}
-        for kind, own in members.items()
+        for kind, own in names.group_pairs((kind, row) for row in rows for kind in row["not_judged"]).items()
     ]
     return sorted(found, key=lambda each: (-each["gpu_seconds"], each["kind"]))
 

@@ -43,11 +43,10 @@ class ByteAccount:
     latin_1_lines: int = 0
 
     def notes(self) -> tuple[str, ...]:
-        nul_bytes = format_count(self.nul_bytes, "NUL byte")
         runs = format_count(self.nul_runs, "run")
         found = {
             f"The compressed log is {self.damage}, and was read up to that point.": self.damage,
-            f"{nul_bytes} in {runs} skipped.": self.nul_bytes,
+            f"{format_count(self.nul_bytes, 'NUL byte')} in {runs} skipped.": self.nul_bytes,
             f"{format_count(self.latin_1_lines, 'line')} read as text in Latin-1, not UTF-8.": self.latin_1_lines,
             f"{format_count(self.long_lines, 'line')} shortened, because no log has such long lines.": self.long_lines,
         }

@@ -19,6 +19,7 @@ from gpureport.importers.protocol import Input, Outcome, ReadOptions
 from gpureport.importers.reading import errors_at, survey_key, surveyed
 from gpureport.importers.source_text import RawFile
 from gpureport.metrics import Scope
+from gpureport.names import group_pairs
 from gpureport.record_folder import name_log, read_run_file
 from gpureport.recording import KEY_FIELDS, Device, sort_by_time
 
@@ -81,10 +82,8 @@ class Log:
 
 
 def read_devices(batches: Iterable[pa.Table]) -> Tables:
-    kept: dict[str, list[pa.Table]] = {}
-    for batch in batches:
-        kept.setdefault(batch.column("device")[0].as_py(), []).append(batch)
-    return {device: stack_rows(tables, device) for device, tables in kept.items()}
+    named = ((batch.column("device")[0].as_py(), batch) for batch in batches)
+    return {device: stack_rows(tables, device) for device, tables in group_pairs(named).items()}
 
 
 def stack_rows(tables: Sequence[pa.Table], device: str) -> pa.Table:

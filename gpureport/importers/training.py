@@ -177,11 +177,10 @@ class TrainingLog:
             sound[:begun] = codes[:begun] != known[WAITING]
             account.note(*[] if sound.all() else [_START_UP])
         table = build_training_table(known, codes[sound], series.taken(sound), dated=kind != "none", null=False)
-        span = (int(series.times.min()), int(series.times.max()))
         outcome = Outcome(
             devices=(),
             quality=account.quality(),
-            span=span,
+            span=(int(series.times.min()), int(series.times.max())),
             timezone="UTC" if kind == "utc" else None,
         )
         is_timed = kind != "none" and bool(np.isfinite(steps[kept]).sum() >= FEWEST_POINTS)
@@ -348,8 +347,7 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
                     steps, before = steps + done, before + spent
                     account.note(_ADDED)
                 done, spent = at, passed
-                where = {"elapsed": before + passed, "step": steps + at}
-                cells = where | _read_pairs(bar["rest"])
+                cells = {"elapsed": before + passed, "step": steps + at} | _read_pairs(bar["rest"])
                 rate = _RATE.search(bar["rest"])
                 if rate and float(rate["rate"] or rate["each"]) > 0:
                     cells[f"{rate['unit'] or rate['thing']}/s"] = float(rate["rate"] or 1 / float(rate["each"]))

@@ -42,8 +42,7 @@ class Baseline(NamedTuple):
 def open_baseline(store: Store, name: str) -> Store:
     folder = _baseline_folder(store, name)
     if not (folder / _MARKER).is_file():
-        names = [each.name for each in list_baselines(store)]
-        close = get_close_matches(name, names, n=1)
+        close = get_close_matches(name, [each.name for each in list_baselines(store)], n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"create it with gpureport baseline set {name} SOURCE"
         raise StoreError(name, "no such baseline", hint, code="no_such_baseline")
     return Store(folder)
@@ -70,10 +69,9 @@ def set_baseline(store: Store, name: str, entries: Sequence[Entry]) -> Baseline:
 
 
 def list_baselines(store: Store) -> tuple[Baseline, ...]:
-    folders = sorted(path.parent for path in (store.folder / BASELINES).glob(f"[!.]*/{_MARKER}"))
     return tuple(
         Baseline(name=folder.name, runs=tuple(stored.run for stored in Store(folder).index().runs))
-        for folder in folders
+        for folder in sorted(path.parent for path in (store.folder / BASELINES).glob(f"[!.]*/{_MARKER}"))
     )
 
 

@@ -110,8 +110,7 @@ def _measure_times(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
     yield "lost_ratio", measure_lost_ratio(analysis)
     # the share is not known if more time may have been spent waiting
     waiting = taken.get("waiting_for_input", 0.0)
-    possible = fsum(list_possible_waits(analysis).values())
-    is_open = possible > max(waiting, NOTABLE_RATIO * held)
+    is_open = fsum(list_possible_waits(analysis).values()) > max(waiting, NOTABLE_RATIO * held)
     yield "waiting_ratio", waiting / held if held and not is_open else None
     yield "throttled_ratio", taken.get("throttled", 0.0) / held if held and told else None
     yield "startup_ratio", taken.get("startup", 0.0) / held if held else None

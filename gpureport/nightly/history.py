@@ -129,13 +129,12 @@ def load_record(content: bytes) -> NightlyRecord:
 
 def _load_run(rows: list[dict[str, Any]]) -> NightlyRun:
     row = rows[0]
-    texts = {name: row[column] or "" for column, name in _TEXTS.items()} | {"run_id": row["run_id"]}
     return NightlyRun(
         gpus=row["gpus"] or 0,
         started=row["started"],
         params=tuple(sorted(dict(json.loads(row["params"] or "{}")).items())),
         figures=tuple(Figure(name=each["metric"], value=each["value"]) for each in rows if each["metric"]),
-        **texts,
+        **{name: row[column] or "" for column, name in _TEXTS.items()} | {"run_id": row["run_id"]},
     )
 
 

@@ -61,7 +61,6 @@ def build_index(
     nights: Sequence[NightlyRecord], trends: Sequence[Trend], reports: Collection[str], accepted: Sequence[Run] = ()
 ) -> Content:
     tonight = summarize_latest_night(nights, trends, accepted)
-    checks = [check for record in tonight.records for check in _list_checks(record)]
     groups = list_followed_groups(nights, tonight)[:_MAIN]
     # draw the figure in the headline, or else the job's own figure
     changed = {event.group: event.changes[0][:1] for event in reversed([*tonight.new_events, *tonight.standing_events])}
@@ -76,7 +75,7 @@ def build_index(
         "headline": describe_headline(tonight),
         "state": describe_latest_night(tonight),
         "main": [_draw(trend, verdicts) for group in groups for trend in own[group]],
-        "verdict": _mark(checks),
+        "verdict": _mark([check for record in tonight.records for check in _list_checks(record)]),
         "limits": list(_list_limit_rows(tonight.records, reports)),
         "events": [_build_event_row(event, is_named=len(tonight.groups) > 1) for event in reversed(events[-_EVENTS:])],
         "unchanged": _explain_no_changes(trends),

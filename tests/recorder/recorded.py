@@ -46,8 +46,7 @@ def wait_until(happened: Callable[[], bool]) -> None:
 def count_rows(log: Path) -> int:
     if not log.exists():
         return 0
-    text = log.read_text()
-    return sum(line[:3] == "202" for line in text.splitlines())
+    return sum(line[:3] == "202" for line in log.read_text().splitlines())
 
 
 def read_run_file(folder: Path) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ from gpureport.analysis.series.device_series import CAPPED, DeviceSeries
 from gpureport.analysis.series.intervals import intersection, to_spans, total_seconds
 from gpureport.findings import Answer, Confidence, Finding, Interval, NotJudged, Outcome, Severity
 from gpureport.metrics import find_gpu
+from gpureport.names import group_pairs
 from gpureport.recording import Device, Run
 
 _RANK = list(Severity)
@@ -33,9 +34,7 @@ def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection
         return place if above is None else climb(above)
 
     tops = list(map(climb, range(len(findings))))
-    below: dict[int, list[Finding]] = {}
-    for found, top in zip(findings, tops, strict=True):
-        below.setdefault(top, []).append(found)
+    below = group_pairs(zip(tops, findings, strict=True))
     return tuple(
         replace(
             found,
@@ -112,9 +111,7 @@ def answer_kinds(
     run: Run, rules: Sequence[Rule], findings: Sequence[Finding], not_judged: Sequence[NotJudged]
 ) -> Iterator[Answer]:
     """Yield each kind's answer per node and GPU model. Findings on the node's hosts count too."""
-    groups: dict[tuple[str | None, str | None], list[Device]] = {}
-    for gpu in run.gpus:
-        groups.setdefault((gpu.node, gpu.model), []).append(gpu)
+    groups = group_pairs(((gpu.node, gpu.model), gpu) for gpu in run.gpus)
     for (node, model), gpus in groups.items() or [((None, None), list[Device]())]:
         hosts = (host.id for host in run.hosts if not gpus or host.node in {None, node})
         beside = {*(gpu.id for gpu in gpus), *hosts}

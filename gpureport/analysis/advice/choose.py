@@ -269,9 +269,8 @@ def _read_steps(content: dict[str, Any]) -> Iterator[Step]:
             needs = {words[each]: CONDITIONS[each] for each in fits.get("needs", ())}
             own = (kind.meaning for kind in KINDS.values() if any(name in each for each in kind.steps.values()))
             when = f"{phrases.capitalize(phrases.join_words(list(needs)))}." if needs else next(own, "")
-            usual = {"title": phrases.capitalize(name.replace("_", " ")), "when": when}
             yield Step(
-                **usual | said,
+                **{"title": phrases.capitalize(name.replace("_", " ")), "when": when} | said,
                 name=name,
                 chapter=chapter,
                 source="; ".join(source for source, on in sources.items() if name in on),

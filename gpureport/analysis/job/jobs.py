@@ -284,8 +284,7 @@ def _serves(series: DeviceSeries) -> bool:
     held = series.known_values(MEMORY)
     if not len(held) or np.ptp(held) > _DISPLAY_MEMORY:
         return False
-    busy = series.find_owned(series.values(UTILISATION) > ACTIVE.value)
-    bursts = intervals.union(busy, int(SHORTEST_GAP * 1e6))
+    bursts = intervals.union(series.find_owned(series.values(UTILISATION) > ACTIVE.value), int(SHORTEST_GAP * 1e6))
     return len(bursts) > 1 and 2e6 * intervals.total_seconds(bursts) < series.end[-1] - series.start[0]
 
 

@@ -129,8 +129,7 @@ def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> Cause
     drawn = [mean(one.find_values(POWER, span)) for one in peers]
     draw, spin = float(np.max(np.divide(drawn, usual))), least >= limits.spinning
     what = "of the other GPUs in the gap, as a share of power at work"
-    is_hang = spin and not draw >= limits.collective
-    return "hang" if is_hang else "peers busy", [
+    return "hang" if spin and not draw >= limits.collective else "peers busy", [
         limits.compare(UTILISATION, "lowest mean of the other GPUs", least, ">=" if spin else "<", "spinning"),
         limits.compare(POWER, what, draw, "<" if draw < limits.collective else ">=", "collective"),
     ]

@@ -185,8 +185,7 @@ class _NightReports:
         if self.against.why:
             yield Block(title=title, texts=(f"Not compared: {self.against.why.text.rstrip('?.')}.",))
             return
-        named = ((run[0].run.step or run[0].run.name, run) for run in runs.runs)
-        for step, own in group_pairs(named).items():
+        for step, own in group_pairs((run[0].run.step or run[0].run.name, run) for run in runs.runs).items():
             later = sample_runs(own, self.options.throughput)
             yield compare_with_earlier(f"{title} · {step}", self.against.runs, later, runs.goals, is_baseline=True)
 

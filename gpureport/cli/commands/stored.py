@@ -93,8 +93,7 @@ def runs_rm(names: tuple[str, ...], options: Options) -> None:
 
 
 def _describe(run: Run) -> str:
-    step = f", step {make_printable(run.step)}" if run.step else ""
-    return f"{run.id}  {make_printable(run.name)}{step}"
+    return f"{run.id}  {make_printable(run.name)}" + (f", step {make_printable(run.step)}" if run.step else "")
 
 
 def baseline_list(options: Options) -> None:
