@@ -120,7 +120,7 @@ class Options:
     text_detail: str = choice("short full", "One screen of text (short), or everything (full).", "--detail")
     explained_detail: str = choice("short full", "One page on a check, or all that is known of it.", "--detail")
     fail_on: Texts = many(
-        "RULE", "Exit with 1 if this rule is broken, such as 'idle_ratio <= 5%' or thermal_throttle (repeatable)."
+        "RULE", "Exit with 1 if this rule is broken: 'idle_ratio <= 5%', thermal_throttle (repeatable)."
     )
     junit: "Place | None" = one("FILE", "Write the outcome of each rule as JUnit XML.", parse_place)
     summary: "Place | None" = one("FILE", "Write the outcome of each rule as Markdown, for a job summary.", parse_place)

@@ -263,7 +263,7 @@ NOTE_CODES: dict[str, str] = {
     "recordings_out_of_order": "their rows keep their stamps",
     "rows_sorted": "too often for a clock",
     "steps_begin_anew": "of the training log begin anew",
-    "start_up_not_waited": "first iterations of the training log took",
+    "start_up_not_waited": "first iterations in the training log took",
     "steps_only": "no times, so its points",
     "times_from_zero": "counts its times from 0",
     "rows_joined": " joined by time",

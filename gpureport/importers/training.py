@@ -54,7 +54,7 @@ _NOTES = {
     "elapsed": ["The training log counts its times from 0, which is assumed to be the first sample of the run."],
 }
 _START_UP = (
-    "The first iterations of the training log took over twice as long as usual, so their wait for data "
+    "The first iterations in the training log took over twice as long as usual, so their wait for data "
     "is treated as start-up and left out."
 )
 Row = tuple[int, str, Mapping[str, Any]]

@@ -23,7 +23,7 @@ _PART_TIME, _AVERAGING = {(8, 0), (9, 0)}, (8, 0)
 
 
 def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection[str]) -> tuple[Finding, ...]:
-    """Return the findings in the same order, each with its top root or its consequences.
+    """Return the findings in the same order, each with its root cause or its consequences.
 
     Findings that share a kind and a cause act as one root.
     """

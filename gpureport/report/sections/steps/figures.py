@@ -44,7 +44,7 @@ _SCALES = {
 _OF_WORK = {PER_WORK, ENERGY_PER_WORK, COST_PER_WORK, WORK_RATE}
 _PER_WORK = (PER_WORK, COST_PER_WORK, ENERGY_PER_WORK, WORK_RATE, TRAINING_RATE, measured.SECONDS_TO_TARGET, MEMORY)
 _PER_RUN = (GPU_SECONDS, ENERGY, UTILISATION, POWER, measured.SECONDS_TO_TARGET, MEMORY)
-"""Columns of the table of steps in display order, if the work is known and if it is not."""
+"""Columns of the step table in display order, with and without known work."""
 _LEAST = (POWER, WORK_RATE, ENERGY, UTILISATION, MEMORY, ENERGY_PER_WORK, COST_PER_WORK)
 """Columns to omit if space is short, in this order."""
 _UNEQUAL = 0.1  # difference in work from which start-up weighs more
