@@ -19,7 +19,7 @@ class RejectedLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected:
-    """Lines rejected for one reason, with the number of the first line, if known, and a few examples."""
+    """Lines rejected for one reason, with the first line's number, if known, and examples."""
 
     reason: str
     rows: int

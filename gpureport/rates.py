@@ -68,7 +68,7 @@ def _lower_median(values: IntArray) -> int:
 
 
 def detect_paired_interval(moved: IntArray) -> float | None:
-    """Return the interval, in seconds, of two recorders that write alternate rows to a log, or None."""
+    """Return the interval in seconds of two recorders that write alternate rows, or None."""
     short = moved < _CLOSE * moved.mean() if len(moved) else np.zeros(0, dtype=np.bool_)
     if len(moved) < _FEWEST or abs(short.mean() - 0.5) > _NOT_ALTERNATING:
         return None

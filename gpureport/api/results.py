@@ -139,7 +139,7 @@ class Comparison(chain.Comparison):
     to_pandas = deltas_frame
 
     def gains_frame(self) -> "pd.DataFrame":
-        """Return one row per figure in the table of gains: the later value as a multiple of the earlier one."""
+        """Return a row per figure of gains: the later value as a multiple of the earlier one."""
         rows = []
         for row in build_gains(self):
             for base, gain in {gain.base: gain for gain in (row.since_before, row.since_first) if gain}.items():

@@ -40,7 +40,7 @@ from gpureport.report.wording.reasons import (
 )
 
 _NEAR = 0.1
-"""A change is close to its limit if it is within this share of both the limit and the interval."""
+"""Share of both limit and interval within which a change is close to its limit."""
 _ROOM = 0.9
 """Safety factor for the target half-width, as the scatter of a few runs is only a rough estimate."""
 _LARGEST = 1.0

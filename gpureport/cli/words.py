@@ -45,7 +45,7 @@ def find_lookup(options: Options) -> run_selection.RunLookup:
 
 
 def is_source(source: str, options: Options) -> bool:
-    """Return whether a word names a file or a tracker, not a stored run whose name looks like a path."""
+    """Return whether a word names a file or tracker, not a stored run named like a path."""
     if source == "-" or path_exists(source) or source.startswith(LOCATORS) or names_run(source):
         return True
     return _looks_like_path(source) and find_stored(source, options) is None

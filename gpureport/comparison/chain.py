@@ -336,7 +336,7 @@ def find_other_use(steps: Sequence[Step]) -> OtherUse | None:
 
 
 _MOST = 2.0
-"""Maximum plausible ratio between stated and logged work; another job's work differs by far more."""
+"""Maximum plausible ratio of stated and logged work; another job's work differs far more."""
 
 
 class WorkContradiction(NamedTuple):

@@ -24,7 +24,7 @@ from gpureport.redaction import redact_start
 from gpureport.store import atomic_writes
 
 FORMAT = 1
-"""Version of the layout. 1 (2026-11): one row per figure of a run, and one per source without data."""
+"""Layout 1: one row per figure of a run, and one per source without data."""
 FOLDER = "history"
 _SUFFIX = ".parquet"
 _DAMAGE = (

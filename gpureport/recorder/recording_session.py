@@ -1,4 +1,4 @@
-"""Makes one recording: runs the job, passes signals on to it, and writes logs and the run file."""
+"""Makes a recording: runs the job, passes signals on, and writes logs and the run file."""
 
 import contextlib
 import math

@@ -30,7 +30,7 @@ _COARSE_SECONDS = 2.0  # above this, one sample per second would show more
 
 
 def build_cards(runs: Sequence[ReportRun]) -> Iterator[FindingCard]:
-    """Yield cards by severity and loss, starting with the last step. Consequences follow their root."""
+    """Yield cards by severity and loss, last step first. Consequences follow their root."""
     every = words.gather(runs)
     titles = _name_all(every)
     groups = [group for found in every for group in sorted(found.groups, key=words.rank)]
