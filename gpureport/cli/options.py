@@ -111,7 +111,7 @@ class Options:
         read.detail,
     )
     opened: bool = flag("Open the page or PDF after writing it.", "--open")
-    anonymise: bool = flag("Replace host names, user names, paths and GPU ids in the output.")
+    anonymise: bool = flag("Replace host names, user names, absolute paths and GPU ids in the output.")
     # rules for runs
     baseline: str | None = one("NAME|SOURCE", "Baseline to compare with (default: [baseline] in the settings).")
     policy: Path | None = one("FILE", "File with the rules (default: [[policy]] in the settings).", Path)

@@ -46,7 +46,7 @@ def build_report(analysed: AnalysedRuns, options: Options, **more: Any) -> Repor
     }
     with show_stage("Putting the report together"):
         content = build(analysed.runs, **given | more, is_trial=bool(options.trial))
-    if not options.trial or options.anonymise:
+    if not options.trial:
         return content
     from gpureport.report.sections.builder import add_decision
     from gpureport.trial.suggest import suggest
