@@ -54,7 +54,7 @@ def read_codes(indices: "pa.Array[Any]") -> npt.NDArray[np.int32]:
 
 
 def present(codes: npt.NDArray[Any]) -> list[int]:
-    """Return the codes that occur, in ascending order, without negative ones, which mean null."""
+    """Return the codes that occur, in ascending order, without negative ones (null)."""
     return np.flatnonzero(np.bincount(codes[codes >= 0])).tolist()
 
 

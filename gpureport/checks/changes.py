@@ -109,7 +109,7 @@ def _hold_change(
 ) -> Observed:
     """Return a known change, with a doubt unless the run improved or the interval lies on one side of the limit.
 
-    A change that meets the limit is also clear if the interval reaches towards it by at most the limit's size.
+    A change that meets the limit is also clear if its interval extends past the change by at most the limit's size.
     """
     reach = ends[1] - value if limit.is_upper else value - ends[0]
     is_precise = isfinite(reach) and reach <= abs(limit.threshold.value) * (1 + 1e-9)

@@ -150,7 +150,7 @@ class Subject(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """`words` is the standard form, which parses to the same."""
+    """`words` is the standard form, which parses to the same limit."""
 
     subject: Subject
     name: str

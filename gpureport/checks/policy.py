@@ -154,7 +154,7 @@ def _read_acknowledgement(section: Section) -> Acknowledgement:
 
 
 def list_doubtful_rules(policy: Policy) -> Iterator[str]:
-    """Note limits that a run equal to the baseline would break, and idle acknowledgements."""
+    """Note limits that the baseline itself would break, and unused acknowledgements."""
     limits = [entry.limit for entry in policy.entries]
     for each in policy.acknowledged:
         if each.limit and each.limit not in {limit.words for limit in limits}:

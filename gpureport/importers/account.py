@@ -147,7 +147,7 @@ class Account:
         self._waiting.append((number, redact_start(text.strip(), _LONGEST)))
 
     def sort_out(self, number: int, text: str, reason: str) -> None:
-        """Count a line that is no row as a message, as noise or, with a `reason`, as rejected."""
+        """Count a line that is not a row as a message, as noise or, with a `reason`, as rejected."""
         text = text.strip()
         if find_message_kind(text):
             self.message(number, text)

@@ -162,7 +162,7 @@ def parse_printed_time(text: str) -> tuple[int, bool] | None:
 
 
 def parse_time_of_day(text: str) -> int | None:
-    """Return a time such as `04:28:31 PM` in microseconds since midnight, otherwise None."""
+    """Return a time such as `04:28:31 PM` in microseconds since midnight, or None."""
     if (match := _TIME.fullmatch(text)) is None:
         return None
     hour = int(match[1])
@@ -172,7 +172,7 @@ def parse_time_of_day(text: str) -> int | None:
 
 
 def count_days(clocks: IntArray, before: Sequence[int] = ()) -> IntArray:
-    """Convert times of day to microseconds since the first midnight, going on from `before`."""
+    """Convert times of day to microseconds since the first midnight, continuing from `before`."""
     begun = before[-1] if before else int(clocks[0])
     moments: IntArray = clocks + begun // DAY * DAY
     steps = np.diff(moments, prepend=begun)
@@ -205,7 +205,7 @@ def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
 
 
 def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:
-    """Mark rows with a wrong date: over a day from the device's previous and next row."""
+    """Mark misdated rows: over a day away from the device's previous and next row."""
     wrong = np.zeros(len(stamps), dtype=np.bool_)
     if not len(stamps) or stamps.max() - stamps.min() <= DAY:
         return wrong
@@ -311,7 +311,7 @@ _RESTARTED, _SUMMER_TIME, _WRITERS = "log restarted", "daylight saving", "severa
 
 
 class Order(NamedTuple):
-    """Rows in line order: their times, which are copies, and whether writers `shuffled` them."""
+    """Rows in line order: their times, the copies, and whether writers `shuffled` them."""
 
     lines: npt.NDArray[Any]
     times: IntArray
@@ -347,7 +347,7 @@ def put_in_order(rows: Sequence[npt.NDArray[Any]], names: Sequence[str], zone: Z
 
 
 def _find_copies(stamps: IntArray, hashes: IntArray, zone: ZoneInfo | None) -> BoolArray:
-    """Mark a device's repeated rows, in stretches that start with a step back and are mostly copies."""
+    """Mark a device's repeated rows, in stretches that start with a backward step and are mostly copies."""
     stretch = np.cumsum(np.diff(stamps, prepend=stamps[:1]) < 0)
 
     def repeats(keys: IntArray) -> BoolArray:
@@ -371,7 +371,7 @@ def _find_copies(stamps: IntArray, hashes: IntArray, zone: ZoneInfo | None) -> B
 def _on_one_clock(
     lines: npt.NDArray[Any], stamps: IntArray, zone: ZoneInfo | None, clock: Clock
 ) -> tuple[IntArray, int]:
-    """Record clock steps. Return a device's times, and how often they run back for other reasons."""
+    """Record clock steps. Return a device's times, and how often they otherwise run backwards."""
     times = stamps.copy() if zone is None else to_utc(stamps, zone)
     apart, rises = np.diff(lines), np.diff(stamps)
     pace = int(np.median(rises[rises > 0])) if (rises > 0).any() else 0

@@ -105,7 +105,7 @@ def build_device_table(
     imputed: BoolArray | None = None,
     stage: str | None = None,
 ) -> "pa.Table":
-    """Return a device's rows in time order; columns that are no metrics are text."""
+    """Return a device's rows in time order; non-metric columns are text."""
     rows = np.flatnonzero(~np.isnan([*values.values()]).all(axis=0))
     rows = rows[np.argsort(times[rows], kind="stable")]
     arrays: dict[str, pa.Array[Any]] = {

@@ -73,7 +73,7 @@ def summarize_latest_night(
     accepted: Sequence[Run] = (),
     record: NightlyRecord | None = None,
 ) -> LatestNight:
-    """Return the latest night, or that of `record`, without later nights and its other calls.
+    """Return the latest night, or that of `record`, without later nights or its other calls.
 
     A standing change is dropped once a run accepted as a baseline shows it.
     """

@@ -248,6 +248,6 @@ def select_new_shifts(found: tuple[LevelShift, ...], before: tuple[LevelShift, .
 
 
 def keep_shifts(fits: list[tuple[LevelShift, ...]]) -> tuple[LevelShift, ...]:
-    """Return the newest fit, which is the first, or an older one that it contains in part."""
+    """Return the newest fit (the first), or an older one with the same shifts and more."""
     fuller = (fit for fit in fits if len(fit) > len(fits[0]) and not select_new_shifts(fits[0], fit))
     return next(fuller, fits[0])

@@ -1,4 +1,4 @@
-"""Checks which paths a command may write, except its inputs and other programs' paths."""
+"""Checks that a command writes to neither its inputs nor other programs' paths."""
 
 import json
 import os

@@ -139,7 +139,7 @@ def _head(head: FirstScreen, page: Page, most: int | None) -> Iterator[Line]:
 
 
 def _lead(verdict: Verdict, page: Page, most: int | None) -> list[Line]:
-    """Return the sentences that fit. Doubts come first, with the number of those that do not."""
+    """Return the sentences that fit. Doubts come first, with a count of those left out."""
     details, doubts = verdict.details, verdict.doubts
     if most is None:
         return list(page.wrap(" ".join(details)))

@@ -165,7 +165,7 @@ class RunQuality:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotJudgedLine:
-    """Checks that lack the same data. `where` is empty if all runs and devices do."""
+    """Checks that lack the same data. `where` is empty if all runs and devices lack it."""
 
     kinds: tuple[str, ...]
     where: str

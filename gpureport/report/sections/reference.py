@@ -42,7 +42,7 @@ _NOTE = "A rule that was not assessed has neither passed nor failed; the table s
 
 
 def _doubt_short_runs(runs: Sequence[ReportRun]) -> Iterator[ReportRun]:
-    """Count what a run is too short to clear as not assessed, if another has it."""
+    """Count other runs' findings as not assessed in runs too short to rule them out."""
     found = {finding.kind for run in runs for finding in run.analysis.findings}
     for run in runs:
         own, length = run.analysis, observed_seconds([run.analysis])
@@ -58,7 +58,7 @@ def _doubt_short_runs(runs: Sequence[ReportRun]) -> Iterator[ReportRun]:
 
 
 def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgement:
-    """Count the checks. One is missing if no run of at least one step could assess it."""
+    """Count the checks; those that no run of some step could assess are missing."""
     steps = group_pairs((run.step, {entry.kind for entry in run.analysis.not_judged}) for run in runs)
     found = {finding.kind for run in runs for finding in run.analysis.findings}
     missing = set().union(*(set.intersection(*each) for each in steps.values())) - found

@@ -37,7 +37,7 @@ _SLOWED = {frozenset({"thermal_throttle"}): "heat", frozenset({"hw_throttle"}): 
 
 
 class Findings(NamedTuple):
-    """Numbers of kinds judged and not, and the size of the last step's recording."""
+    """Numbers of kinds judged and not judged, and the size of the last step's recording."""
 
     judged: int
     missing: int
