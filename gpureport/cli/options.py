@@ -92,7 +92,7 @@ class Options:
     basis: str | None = one("--suggest SOURCE", "Print a trial of the settings that the advice on a run would change.")
     sets: Pairs = many("--set NAME=VALUE,…", "Values of a setting, the one in use today first (repeatable).", read.pair)
     repeat: int = one("N", "Number of rounds (default: 3).", default=3, kind=click.IntRange(2, 20))
-    budget: str | None = one("TIME", "Begin no run that would end after this time of running jobs, such as 8h.")
+    budget: str | None = one("TIME", "Begin no run that would exceed this total running time, such as 8h.")
     design: str = choice("one-at-a-time all", "Change one setting at a time (default), or try all combinations.")
     # outputs
     outputs: "tuple[Place, ...]" = many(

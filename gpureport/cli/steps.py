@@ -65,7 +65,7 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
 
 
 def select_trial(source: tuple[str, ...], options: Options) -> tuple[tuple[str, ...], Options]:
-    """Replace the folder of a trial by its measured runs, a step for each setting, and keep its decision."""
+    """Replace a trial's folder with its measured runs, a step per setting, and keep its decision."""
     file = Path(*source[:1], "decision.json")
     if len(source) != 1 or not (path_exists(file) and path_exists(file.with_name("trial.json"))):
         return source, options

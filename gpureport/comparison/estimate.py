@@ -140,7 +140,7 @@ def find_batch_length(values: FloatArray) -> float:
 
 def count_unsettled(values: FloatArray) -> int:
     """Return how many samples at the beginning are unsettled (MSER-5; White, Cobb and Spratt, 2000)."""
-    # MSER-5 also cuts a beginning that is merely noisier than the rest, so a cut is made only if the means of the parts
+    # MSER-5 also cuts a beginning that is merely noisier than the rest, so a cut is made only if the parts' means
     # differ by three standard errors. The values must not contain gaps, as MSER-5 would cut all up to the last gap
     count = len(values) // 5
     if count < 10:  # noqa: PLR2004 - with fewer batches, nothing is cut

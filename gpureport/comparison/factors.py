@@ -131,7 +131,7 @@ def order_folders(runs: Sequence["Run"], folders: Sequence[str]) -> tuple[list[s
 
 
 def share_a_clock(runs: Sequence["Run"]) -> bool:
-    """Return whether all have timestamps, and all or none a time zone."""
+    """Return whether all have timestamps, and all or none have a time zone."""
     return not any(run.quality.synthetic_time for run in runs) and len({run.timezone is None for run in runs}) <= 1
 
 
@@ -165,7 +165,7 @@ class VariedParams:
 
 
 def find_varied_params(runs: Sequence["Run"], by: Sequence[Factor]) -> VariedParams:
-    """Return the settings that differ between runs, those that group them first."""
+    """Return the settings that differ between runs, grouping settings first."""
     grouped = {each.key for each in by if each.kind == "param"}
     keys = {key for run in runs for key, value in run.params if HIDDEN not in value} - grouped
     others = [Factor(kind="param", key=key) for key in sorted(keys)]

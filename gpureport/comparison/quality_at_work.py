@@ -206,7 +206,7 @@ def _interpolate(work: FloatArray, values: FloatArray, common: float) -> Reading
 
 
 def _count_last(count: int) -> int:
-    """Return a tenth, at least three, or half of a few."""
+    """Return a tenth, but at least three, or half of a small count."""
     return max(round(count * _LAST), min(_FEWEST, (count + 1) // 2), min(2, count))
 
 

@@ -199,7 +199,7 @@ class _SummaryTask(NamedTuple):
 
 
 class ReadTask(NamedTuple):
-    """A log for a store. `read` stores it if new, and returns its entry and a message."""
+    """A log to store. `read` stores it if new, and returns its entry and a message."""
 
     store: Place
     reading: Any

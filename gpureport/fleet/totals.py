@@ -212,7 +212,7 @@ def _group_runs(rows: Sequence[Row], label: str) -> Facts:
 
 
 def _divide_by_week(rows: Sequence[Row]) -> list[Facts]:
-    """Return each week's sums, oldest first. Runs over several weeks are divided by time."""
+    """Return each week's sums, oldest first. Runs that span weeks are divided by time."""
     parts: defaultdict[int, list[Row]] = defaultdict(list)
     for row in rows:
         start, stop = row["started"], row["ended"]
@@ -236,7 +236,7 @@ def _divide_by_week(rows: Sequence[Row]) -> list[Facts]:
 
 
 def _count_weeks(time: int) -> int:
-    """Return the number of a time's week; week 0 begins on Monday 29 December 1969."""
+    """Return the week number of a time; week 0 begins on Monday 29 December 1969."""
     return (time + 3 * _DAY) // (7 * _DAY)
 
 

@@ -71,7 +71,7 @@ def extra_name(source: str) -> str:
 
 
 def make_column(target: str, source: str, unit: str = "", decimal: str = ".", **more: Any) -> Column:
-    """Return a column, or an extra one if `target` is empty. `unit` is that in the heading."""
+    """Return a column, or an extra one if `target` is empty. `unit` is the heading's unit."""
     metric, assumed = BY_NAME.get(target), ""
     read: Callable[[str], Any] = str
     if metric is not None and metric.dtype == "bool":

@@ -340,7 +340,7 @@ def _read_job(job: str, rows: Sequence[Cells]) -> _Row:
 
 
 def _read_run(run: str, rows: Sequence[Cells]) -> _Row:
-    """Return a CodeCarbon run with a row per task, or rows of totals since the run began."""
+    """Return a CodeCarbon run, whose rows are its tasks or running totals."""
     last, is_task = rows[-1:], "task_name" in rows[0]
     rows, own = rows if is_task else last, last[0]
     seconds, gpus = _add(rows, "duration"), int(_add(last, "gpu_count"))

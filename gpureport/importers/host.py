@@ -181,7 +181,7 @@ class DayClock:
         self._last: dict[Hashable, int] = {}
 
     def date(self, text: str) -> None:
-        """Set the date. An ambiguous one becomes the date that fits the GPU log or else the first."""
+        """Set the date. An ambiguous one becomes the date that fits the GPU log, or else the first."""
         forms = ("%Y-%m-%d", *("%m-%d-%Y", "%m-%d-%y") * ("/" in text), "%d-%m-%Y", "%d-%m-%y", "%b-%d-%Y")
         dates = [tools.parse_with(re.sub("[./]", "-", text), form) for form in forms]
         found = list(dict.fromkeys(date[0] for date in dates if date))

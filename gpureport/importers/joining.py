@@ -162,7 +162,7 @@ def _name_device(device: Device, node: str | None, known: dict[str, Device], tak
 
 
 def _add_log(joined: _Joined, log: surveys.Log, main: str = "") -> Outcome:
-    """Add a log's rows, which may accompany the log `main`. Return its outcome with only the devices it adds."""
+    """Add the rows of a log, which may accompany `main`. Return its outcome with only the devices it adds."""
     tables, account, names, taken = joined.tables, Counter[str](), dict[str, str](), list[str]()
     held, copied = log.take(), list[bool]()
     for device in (device for device in log.outcome.devices if device.id in held):
@@ -233,7 +233,7 @@ def _join_columns(
 ) -> pa.Table:
     """Add missing metrics to a device's rows by averaging the nearest readings in another log.
 
-    Readings that are means over time are `covering`: a row gets the one over its middle.
+    Readings that are means over time are `covering`: a row gets the one that covers its middle.
     """
     every = [max(round(rate * 1e6), 1) for rate in rates]
     times, others = (columns.integers(table.column("timestamp")) for table in (whole, rows))

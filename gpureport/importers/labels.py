@@ -1,7 +1,7 @@
 """Finds a run's row in a job table, and reads the run's tags from that row.
 
-A run gets the row that names the run, its folder or its job, in this order, or else that of the
-only job on its machine at that time. If several rows fit equally well, it gets no tags.
+A run gets the row that names it, its folder or its job, in this order, or else that of the
+only job on its machine at that time. If several rows fit equally well, the run gets no tags.
 """
 
 import csv

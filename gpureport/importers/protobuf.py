@@ -16,7 +16,7 @@ _VARINT, _BYTES, _SIZES = 0, 2, {1: 8, 5: 4}  # kinds of fields, and the sizes o
 
 
 def read_message(data: bytes) -> defaultdict[int, list[Any]]:
-    """Return values by field number, as integers or bytes. Raises ValueError if the data is no message."""
+    """Return values by field number, as integers or bytes. Raises ValueError if the data is not a message."""
     found: defaultdict[int, list[Any]] = defaultdict(list)
     at = 0
     while at < len(data):

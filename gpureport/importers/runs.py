@@ -274,7 +274,7 @@ def longer_names(locators: Sequence[str]) -> list[str]:
 
 
 def lengthen_equal_names(named: Sequence[tuple[str, str | None]]) -> list[str]:
-    """Return the names of runs, with the parts of their paths that differ for equal names."""
+    """Return runs' names; equal ones also get the parts of their paths that differ."""
     names = [name for name, _ in named]
     for name in {*names}:
         places = [place for place, (own, log) in enumerate(named) if own == name and log is not None]

@@ -127,7 +127,7 @@ def build_device_table(
 def measure_times(
     tables: Iterable["pa.Table"], quality: Quality
 ) -> tuple[Quality, float | None, tuple[int, int] | None]:
-    """Return the account with gaps, and the median interval and span of GPUs (or else hosts)."""
+    """Return the account with gaps, and the GPUs' (or else hosts') median interval and span."""
     clocks = []
     for table in tables:
         clocks.append(clock := Clock(table.column("device")[0].as_py()))

@@ -104,7 +104,7 @@ _ADDED = "The bars of the training log were joined one after the other, without 
 
 
 class Training(NamedTuple):
-    """A log's points, and whether times are `dated`, or of steps. Without times, `work` is the number of steps."""
+    """A log's points, and whether they are `dated`, or placed by step. Without times, `work` is the number of steps."""
 
     table: pa.Table
     outcome: Outcome

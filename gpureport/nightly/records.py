@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Params = tuple[tuple[str, str], ...]
 _TEXTS = ("source", "name", "step", "reason")
 WORK, CURRENCY, EXIT_CODE = "--work", "--gpu-hour-price currency", "--exit-code"
-"""Keys for a run's work (such as `12000 steps`), currency and exit code, which no param of a user can have."""
+"""Keys for a run's work (such as `12000 steps`), currency and exit code, which no user's param can have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,7 +56,7 @@ class HostLog:
         return ",".join(["timestamp", *self._measure(self._first, self._first)])
 
     def sample(self) -> str | None:
-        """Return the CSV line since the last sample or the start, or None if no time has passed."""
+        """Return the CSV line for the time since the last sample or the start, or None if no time has passed."""
         last, now, stamp = self._last, read_counters(), datetime.now()
         if now.at <= last.at:
             return None

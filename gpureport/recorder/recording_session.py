@@ -128,7 +128,7 @@ class RecordingSession:
             os.close(write)
 
     def _run_job(self) -> int:
-        """Return the exit code of the job as a shell does."""
+        """Return the job's exit code as a shell reports it."""
         if self._programs:
             self._run(_FIRST_ROWS, until=lambda: self._programs[0].log.lines >= _HEADER_AND_ROW)
         if self._stop_signal is not None:

@@ -108,7 +108,7 @@ def redact_pairs(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...
 
 
 def redact_value(name: str, value: str) -> str:
-    """Return a param's or tag's value without secrets, or `***` if its name marks one."""
+    """Return a param's or tag's value without secrets, or `***` if its name implies one."""
     if is_secret(name, value):
         return HIDDEN
     if _NUMBER.fullmatch(value):

@@ -35,12 +35,12 @@ FIRST_LOOK = 2
 """The round after which settings are first compared, as one round shows no scatter."""
 INTERRUPTED = "interrupted"
 _ERROR, _SPENDING = 0.03, 3
-"""The chance that a trial makes a false claim, and the power of the share of rounds by which looks receive it.
+"""The chance of a false claim in a trial, and the power of the share of rounds that allots it to looks.
 
 Less than 5%, since up to 5% of simulated trials make a false claim if one setting scatters twice as much as the others.
 """
 _SAME_STEPS, _SAME_WORK = 1.02, 1.25
-"""Maximum ratios of counts of steps that are equal, and of their products with a setting, as logs lack first steps."""
+"""Maximum ratios of equal step counts, and of their products with a setting, as logs lack first steps."""
 _SLOW_START = 0.999  # Level at which the first run of a trial differs too much from the others to count.
 
 

@@ -23,7 +23,7 @@ Setting = tuple[tuple[str, str], ...]
 WORDS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 _PLAN_FILE = "trial.json"
 _MOST = 64
-"""Maximum number of settings. More would be a search for hyperparameters, which other tools do better."""
+"""Maximum number of settings. More would be a hyperparameter search, which other tools do better."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ DECISION_FILE, REPORT_FILE = "decision.json", "report.html"
 
 
 def list_measured(decision: dict[str, Any], folder: Path) -> dict[str, str]:
-    """Return the folders of the runs that have a value, with the labels of their settings, the best setting last."""
+    """Return the folders of runs with a value, and the labels of their settings, the best setting last."""
     # no run has a value if the work is unknown
     unclear = "not_measured" if decision["reason"] == "work_unclear" else ""
     order = sorted((each["setting"] for each in decision["settings"]), key=lambda each: each == decision["best"])

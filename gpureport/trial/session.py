@@ -1,6 +1,6 @@
-"""Makes the runs of a trial, each as a recording of its own, and goes on where an earlier start ended.
+"""Makes the runs of a trial, each as a recording of its own, and continues where an earlier start ended.
 
-A run is recorded under `interrupted` and moved to its place when it has finished, so what is in its place is whole.
+A run is recorded under `interrupted` and moved to its place when it has finished, so runs there are whole.
 """
 
 import csv
@@ -71,7 +71,7 @@ def run_trial(folder: Path, wanted: Plan, command: Sequence[str], measure: Measu
             write_json(folder / DECISION_FILE, content)
             return content
     except (KeyboardInterrupt, SystemExit):
-        say("The trial was interrupted. The same command goes on with it.")
+        say("The trial was interrupted. The same command continues it.")
         raise
 
 
@@ -187,7 +187,7 @@ def _run_program(words: Sequence[str], output: int) -> int:
 
 @contextmanager
 def _hold(folder: Path, say: Say) -> Iterator[None]:
-    """Lock a folder, and turn errors of its disk into errors of the trial."""
+    """Lock a folder, and turn its disk errors into trial errors."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = os.open(folder, os.O_RDONLY)

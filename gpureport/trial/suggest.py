@@ -19,14 +19,14 @@ from gpureport.trial.plan import WORDS, split_command
 _WORKERS, _MOST = "loader_workers", 3
 """A step of advice. The most settings to suggest, and the most names in a note."""
 _FULL_MEMORY, _TILE, _FEWEST = 0.9, 8, 2
-"""The share of GPU memory that a batch may fill, the number of samples that its size is a multiple of, and the smallest
+"""The share of GPU memory that a batch may fill, the number of samples that divides its size, and the smallest
 value to try."""
 _HAS_BF16 = (8, 0)
 _MAY_CHANGE_RESULTS = {"batch", "precision"}
 
 
 def suggest(analyses: Sequence[Analysis]) -> tuple[str, list[str]]:
-    """Return the command line of the trial that the advice on a run leads to, and notes that end with their codes.
+    """Return the command line of the trial that a run's advice suggests, and notes that end with their codes.
 
     Without such a trial, the line is empty, and the first note is the reason.
     """
@@ -69,7 +69,7 @@ def suggest(analyses: Sequence[Analysis]) -> tuple[str, list[str]]:
 
 
 def _move(word: str, run: Run, folder: Path) -> str:
-    """Replace the path of a file that a run wrote into its folder, so that each run of a trial writes its own."""
+    """Replace the path of a file in a run's folder, so that each run of a trial writes its own."""
     start, mark, name = word.rpartition("=")
     path = Path(name).resolve()
     # what the run read is older

@@ -17,7 +17,7 @@ from gpureport.recording import Device, Run
 _RANK = list(Severity)
 _COVERED_SHARE = 0.9  # share of a consequence's time that its root must cover
 _RESOLVED = 1.8
-"""Sampling intervals in the driver's period above which rows repeat readings: two, less jitter."""
+"""Number of sampling intervals per driver period above which rows repeat readings: two, less jitter."""
 _PART_TIME, _AVERAGING = {(8, 0), (9, 0)}, (8, 0)
 """Compute capabilities whose sensor measures part of the time, and the first that averages power (NVML)."""
 

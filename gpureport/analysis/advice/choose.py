@@ -93,7 +93,7 @@ class Step:
     """One way to save GPU time, as described in `steps.toml`.
 
     `needs` maps each condition's text to its function. `frameworks` contains None if the framework
-    may be unknown. `taken` names the check of whether a run took the step, and `changes` show it.
+    may be unknown. `taken` names the check for whether a run took the step, and `changes` show this.
     """
 
     name: str

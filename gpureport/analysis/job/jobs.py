@@ -107,7 +107,7 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
 
 
 def _estimate_working_watts(watts: FloatArray, work: BoolArray) -> float:
-    """Return the power half-way between a GPU's lowest and that at work."""
+    """Return the power halfway between a GPU's lowest and its power at work."""
     known = watts[work & ~np.isnan(watts)]
     if not len(known):
         return float("inf")
@@ -149,7 +149,7 @@ def _find_activities(series: Mapping[str, DeviceSeries], within: Interval | None
 def _find_light_work(
     gpu: DeviceSeries, hosts: Collection[DeviceSeries], within: Interval, active: Interval | None
 ) -> Interval | None:
-    """Return a GPU's activity from its first light use, while its host was at a limit."""
+    """Return a GPU's activity from its first light use with its host at a limit."""
     part = gpu.rows_between(within.start, (active.start if active else within.end) + 1)
     is_light = (gpu.values(UTILISATION)[part] >= _LIGHT_USE) & ~(gpu.values(MEMORY)[part] < PROCESS_MEMORY.value)
     # before the work, one busy thread may only be loading data
@@ -274,7 +274,7 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
 
 
 def _find_session_breaks(series: DeviceSeries) -> intervals.Spans:
-    """Return log gaps longer than half an hour, 60 intervals and the sampled time."""
+    """Return log gaps of at least half an hour, 60 intervals and the sampled time."""
     rows = series.gap_rows
     breaks = np.column_stack([series.end[rows - 1], series.start[rows]])
     return intervals.drop_shorter(breaks, max(RESTART_SECONDS, series.observed_seconds, 60 * series.interval))
@@ -298,7 +298,7 @@ def draws_only_display(series: DeviceSeries) -> bool:
 
 @memoized
 def find_empty_rows(series: DeviceSeries) -> BoolArray:
-    """Return the rows in which a GPU is idle with free memory, unless it is also free at work."""
+    """Return the rows in which a GPU is idle with free memory, unless memory is also free at work."""
     used, power = series.values(UTILISATION), series.values(POWER)
     none: BoolArray = np.zeros(len(series), dtype=np.bool_)
     metric = MEMORY if series.is_recorded(MEMORY) else "gpu_processes"

@@ -88,7 +88,7 @@ def _bound_mean(values: FloatArray, length: int) -> FloatArray:
 
 
 def _is_little(share: FloatArray, active: FloatArray, dram: FloatArray, power: float, limits: Limits) -> BoolArray:
-    """Return when few multiprocessors of a GPU are active, or they spin at little power."""
+    """Return when few multiprocessors of a GPU are active, or they spin at low power."""
     idling = share < np.where(np.isnan(active), power, limits.still)
     return (active < limits.active) | (idling & ~(dram >= limits.streaming))
 

@@ -253,7 +253,7 @@ def find_edges(context: Context, limits: Limits) -> Found:
 
 
 def _read_use(context: Context, stretch: Interval) -> tuple[FloatArray, FloatArray, list[int]]:
-    """Return a stretch's seconds and utilisation of all samples, and the readings per GPU."""
+    """Return samples' seconds in a stretch, their utilisation, and readings per GPU."""
     span, gpus = to_spans([stretch]), context.gpus().values()
     seconds = np.concatenate([one.seconds_inside(span, context.whole) for one in gpus])
     used = np.concatenate([one.values(UTILISATION) for one in gpus])
@@ -395,7 +395,7 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Found:
 
 
 def _find_burst_distance(series: DeviceSeries) -> float | None:
-    """Return the usual seconds between bursts that recur for half of the log in a process."""
+    """Return the usual seconds between a process's bursts if they recur for half of the log."""
     busy = series.find_owned(series.values(UTILISATION) > ACTIVE.value)
     if len(busy) < _MANY_BURSTS or not median(series.values(MEMORY)) > jobs.PROCESS_MEMORY.value:
         return None

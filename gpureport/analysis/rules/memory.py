@@ -30,7 +30,7 @@ class _Use(NamedTuple):
     """How one GPU's memory was used.
 
     `ratio` is the peak as a share of `capacity`. `step` is the largest rise and `spread` the range
-    after it, as shares of the installed memory. `state` is `reserved`, `constant`, empty, or if
+    after it, as shares of the installed memory. `state` is `reserved`, `constant`, empty or, if
     the log cannot show the step, `short`, `coarse` or `sparse`.
     """
 

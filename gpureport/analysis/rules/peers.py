@@ -1,4 +1,4 @@
-"""GPUs of one model that differ within a job: more or less work than others, or slower."""
+"""GPUs of one model that differ within a job: they do more or less work, or are slower."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -66,7 +66,7 @@ def _list_limits(signal: str, limits: Limits) -> tuple[float, float]:
 
 
 def _find_odd(means: FloatArray, signal: str, limits: Limits) -> BoolArray:
-    """Return where a GPU (row) differs in a bin (column) from others that agree. Of two, the lower does."""
+    """Return where a GPU (row) differs in a bin (column) from others that agree. Of two, the lower one differs."""
     differs, agree = _list_limits(signal, limits)
     ordered, columns = np.sort(means, axis=0), np.arange(means.shape[1])
     others = np.count_nonzero(~np.isnan(means), axis=0) - 1

@@ -119,7 +119,7 @@ def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
 
 
 def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> IntArray:
-    """Return runs of low readings of a GPU idle or not yet at work. A stray reading ends none."""
+    """Return runs of low readings of a GPU that is idle or not yet at work. A stray reading ends none."""
     still, name, interval = limits.still + 1e-6, one.series.device.id, one.series.interval
     leads = [Interval(job.window.start, job.active[name].start) for job in own_jobs if name in job.active]
     is_before = contains(to_spans(leads), one.times - one.series.shift) & one.low
@@ -149,7 +149,7 @@ def _find_edge(one: _Readings, inside: int, step: int, level: float) -> int:
 def _find_fewest(one: _Readings, runs: IntArray, begin: int, past: int) -> int:
     """Return how many low readings in a row show that a GPU is idle.
 
-    One is enough if it covers the time since the last one, or if power is at its idle level. Otherwise,
+    One is enough if it covers the time since the one before, or if power is at its idle level. Otherwise,
     if a share p of m nearby readings is low, chance makes k in a row m * p^k times. A long low run
     counts as one reading. If low readings are common, m is the number of all readings in the job.
     """

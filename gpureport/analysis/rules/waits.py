@@ -302,7 +302,7 @@ def find_shortest(context: Context, limits: Limits) -> float:
 
 
 def _compare_with_fed(lane: Lane, sign: Sign, spans: intervals.Spans) -> tuple[intervals.Spans, float]:
-    """Return the spans with more load than when GPUs are busy, and the mean load then (or NaN)."""
+    """Return the spans with more load than while GPUs are busy, and the mean load while busy (or NaN)."""
     fed, parts = rolling_mean(lane.used, sign.over) >= _FED, lane.grid.cut(sign.series, spans)
     for span in spans.tolist():
         fed[lane.grid.find_bin_slice(*span)] = False

@@ -89,7 +89,7 @@ class DeviceSeries(Memo):
     half an interval next to a log gap and at both ends of the log.
 
     `times` are in microseconds in ascending order, possibly with duplicates. `gap_rows` follow a
-    log gap. `pause_rows` follow a pause, which is shorter but longer than its two samples cover.
+    log gap. `pause_rows` follow a shorter pause, longer than its two samples cover.
     `interval` is the usual number of seconds between samples.
     """
 
@@ -199,7 +199,7 @@ class DeviceSeries(Memo):
 
     @memoized
     def averaging_windows(self, window: Interval) -> tuple[IntArray, IntArray]:
-        """Return each value's averaging time within `window`, extended to its ends if near."""
+        """Return averaging times within `window`; the first and last extend to its ends if near."""
         start, end = self.start - self.shift, self.end - self.shift
         near = round(_NEAR_EDGE_INTERVALS * self.interval * 1e6) + self.shift
         start[:1][self.times[:1] - window.start <= near] = window.start

@@ -90,7 +90,7 @@ def measure_covered_before(stretches: Spans, times: IntArray) -> IntArray:
 
 
 def find_runs(mask: BoolArray, breaks: BoolArray | None = None) -> tuple[IntArray, IntArray]:
-    """Return each run's first and past-the-end row. Rows in `breaks` start a new run."""
+    """Return each run's first row and the one after its last. Rows in `breaks` start a new run."""
     padded = np.zeros(len(mask) + 2, dtype=np.bool_)
     padded[1:-1] = mask
     edges = (padded[1:] != padded[:-1]).nonzero()[0]

@@ -145,7 +145,7 @@ def compute_statistics(series: DeviceSeries, sampled: DeviceSeries | None = None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """Equal bins of `width` seconds. Long times without samples (`removed`) have none."""
+    """Equal bins of `width` seconds. Long times without samples (`removed`) have no bins."""
 
     start: int
     width: float
@@ -176,7 +176,7 @@ class Grid:
         return self.find_bin_edges(bins, "right"), self.find_bin_edges(bins + 1, "left")
 
     def average_metric(self, series: DeviceSeries, metric: str) -> FloatArray:
-        """Return a metric's mean per bin. A value counts at its window's middle."""
+        """Return a metric's mean per bin. A value counts at the middle of its window."""
         return series.memoize(("mean", metric, self._key), lambda: self.average_values(series, series.values(metric)))
 
     def average_values(self, series: DeviceSeries, values: FloatArray) -> FloatArray:

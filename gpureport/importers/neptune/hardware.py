@@ -180,7 +180,7 @@ class Hardware:
 def read_hardware(processes: Iterable[Process], gpus: Sequence[int] | None) -> Hardware:
     """Return the rows that processes recorded about machines and the selected GPUs (None selects all).
 
-    GPUs without a number are numbered as processes began; successive processes reuse numbers.
+    GPUs without a number are numbered in order of process start; successive processes reuse numbers.
     """
     found, bare = Hardware([*processes]), list[DeviceRows]()
     held = [block for process in found.processes for block in _sample(found, process) if len(block.times)]

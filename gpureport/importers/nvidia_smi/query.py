@@ -1,4 +1,4 @@
-"""Reads `nvidia-smi --query-gpu` CSV, intact blocks at once and damaged ones line by line."""
+"""Reads `nvidia-smi --query-gpu` CSV: intact blocks whole, and damaged ones line by line."""
 
 import re
 from collections import Counter, deque

@@ -29,7 +29,7 @@ class ClassFill(NamedTuple):
     text: str = DARK_TEXT
 
 
-# Okabe and Ito's colours suit all colour vision; hatches distinguish classes without colour
+# Okabe and Ito's colours suit all types of vision; hatches distinguish classes without colour
 CLASSES = {
     "computing": ClassFill(COLOURS["busy"], text=LIGHT_TEXT),
     "short_pauses": ClassFill("#9ccbee"),

@@ -22,7 +22,7 @@ _WORDS = "|".join(["owner|author|host|hostname|machine|email", *(tag.name for ta
 _PERSONAL = re.compile(rf"(?:^|[._/-])(?:{_WORDS})(?:$|[._/-]|name)", re.IGNORECASE)
 _HOME = re.compile(r"[\\/](?:home|Users|users)[\\/]([^\\/\s]+)")
 _DOMAINS = "local|lan|internal|intranet|corp|localdomain|cluster|com|org|net|edu|gov|mil"
-"""Top-level domains that are no file extensions or modules."""
+"""Top-level domains that are not file extensions or modules."""
 _COUNTRIES = "eu|de|uk|fr|ch|nl|jp|cn|kr"
 """Country domains that may be language codes: `bleu.de` is a metric, `node7.example.de` a host."""
 _IPV6 = re.compile(

@@ -19,8 +19,8 @@ from gpureport.report.wording import display
 from gpureport.report.wording.scales import choose_rate_unit, name_work
 
 LABEL_LENGTH = 60  # Maximum length of a name from a log.
-_NAMED, _NAMED_NODES, _NODE = 6, 3, 40  # Named devices and nodes; letters in a node's name.
-_MOST_HELD = 0.95  # From this share in jobs, only the whole log's length is given.
+_NAMED, _NAMED_NODES, _NODE = 6, 3, 40  # Devices and nodes to name; letters per node name.
+_MOST_HELD = 0.95  # If jobs fill this share, only the whole log's length is given.
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 

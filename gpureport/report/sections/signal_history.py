@@ -26,7 +26,7 @@ _CROPPED, _WHOLE = 0.5, 0.95
 _BUSY, _HEALTHY_PANELS = 95.0, 2
 """Mean utilisation above which its panel is omitted, and panels of a healthy run."""
 _NEAR, _COLDEST, _LEAST_SEEN = 0.95, 20.0, 0.5
-"""Reached share of a limit, usual low end of a temperature axis, and least sampled share for a mean."""
+"""Share that reaches a limit, usual low end of a temperature axis, and minimum sampled share for a mean."""
 _Spans = tuple[tuple[float, float], ...]
 
 

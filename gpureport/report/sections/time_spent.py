@@ -39,7 +39,7 @@ _ROOM = 1.25  # Longest axis with intervals, relative to the longest bar.
 _APART = 0.03  # lost share above the median that needs a separate bar
 _WORTH_A_COLOUR, _MUCH = 0.05, 0.1
 """Lost shares that colour a note: above the best GPU, and of a single GPU."""
-_MOST_UNKNOWN = 0.02  # Unobserved share from which a note mentions it.
+_MOST_UNKNOWN = 0.02  # Minimum unobserved share that a note mentions.
 _FEWEST_ALIKE = 5  # Minimum number of GPUs with equal times that share a bar.
 _MOST_DIGITS = 10_000.0
 _TIMES = (("s", 1.0), ("min", 60.0), ("h", 3600.0))

@@ -24,7 +24,7 @@ _LONGEST = 365 * 86_400.0  # Longest suggested recording in seconds.
 _UNDIRECTED = frozenset(("gpu_memory_used_bytes", "gpu_power_watts", "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"))
 _TRACKER_TAGS = {"mlflow.note.content": "description", "mlflow.source.git.commit": "commit"}
 _NEPTUNE_PARAMS = "parameters/"  # Prefix of params in Neptune's guides.
-_LISTED, _VALUE = 4, 24  # Most changes in a line, and length of each.
+_LISTED, _VALUE = 4, 24  # Maximum changes per line, and length of each.
 
 
 def format_times(ratio: float) -> str:

@@ -32,7 +32,7 @@ _NOTABLE_SAVING, _MOST_OF_IT = 0.01, 0.5
 """Shares of GPU time: least saving stated, and most waiting if a larger batch is advised."""
 _SHORT_START, _SHORT_RUN = 600.0, 300.0
 """Seconds below which start-up is overrepresented, and below which longer runs are advised."""
-_MANY_CHECKS = 5  # Checks from which a longer log is requested.
+_MANY_CHECKS = 5  # Unassessed checks that call for a longer log.
 _COARSE = 0.05  # Detectable relative change from which longer runs are advised.
 # Suggested power limit: fraction of that drawn while slowed; rounding in watts.
 _BELOW, _STEP_WATTS = 0.9, 5

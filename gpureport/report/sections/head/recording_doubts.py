@@ -27,8 +27,8 @@ _LARGE_STEP = 60.0
 """Minimum backward clock step to mention, in seconds. Clock daemons make smaller steps."""
 _FEW_SAMPLES, _FAR_APART, _FEWEST = 30, 60.0, 12
 """Samples needed for reliable shares if they are this many seconds apart, and if closer."""
-_PAIRS, _JOBS = 3, 6  # Most named pairs of steps, and jobs.
-_MOST_NAMES = 120  # Longest list of names; otherwise only the first.
+_PAIRS, _JOBS = 3, 6  # Maximum step pairs and jobs to name.
+_MOST_NAMES = 120  # Longest list of names; if longer, just the first.
 
 
 def describe_doubts(comparison: chain.Comparison) -> tuple[str, ...]:

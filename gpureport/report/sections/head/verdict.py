@@ -31,9 +31,9 @@ from gpureport.report.wording.reasons import SINGLE_RUN_SCATTER, describe_left_o
 
 _LEAD, _DOUBTS = 3, 2  # most sentences in the lead, and most doubts in it
 _RULES = 2  # Maximum number of named broken rules.
-_LOST = 0.1  # From this lost share, a run is not healthy.
+_LOST = 0.1  # A run that lost this share is not healthy.
 _SLOWED = frozenset(("thermal_throttle", "hw_throttle"))
-_TIMES = 2.0  # From here, a speed-up is a multiple.
+_TIMES = 2.0  # Larger speed-ups are given as multiples.
 _HIDDEN = 1.1  # Ratio of the two gains from which training is mentioned.
 # longest run in seconds, and least share, in which start-up hides a gain
 _SHORT, _START_UP = 600.0, 0.2
