@@ -23,7 +23,7 @@ MOST_UNPACKED_RATIO = 2000
 Recordings of idle GPUs reach ratios of 150 in gzip, 230 in zstd and bzip2, and 720 in xz (measured). Gzip cannot
 exceed 1,032."""
 UNPACKED_FREELY = 64 * _MIB  # Unpacked bytes up to which the ratio does not matter.
-LONGEST_LINE = _MIB  # Bytes in a line; longer lines are shortened and counted.
+LONGEST_LINE = _MIB  # Maximum bytes per line; longer lines are shortened and counted.
 MOST_GPUS = 10_000
 DEEPEST_FOLDER = 40  # Levels of folders searched for logs or runs.
 MOST_SECRET_PATTERNS = LONGEST_SECRET_PATTERN = 100  # Names and patterns in `[secrets]`, and characters in a pattern.

@@ -127,7 +127,7 @@ def _select_gpus(analysis: Analysis, asked: tuple[int, ...] | None) -> Analysis:
 
 
 def _evaluate_exemption(unless: Exemption | None, run: CheckedRun, *, has_gpus: bool) -> tuple[Why, Why]:
-    """Return why a limit does not apply, and why that is unknown. Either reason may be empty."""
+    """Return why a limit does not apply, and why it is unknown whether it does. Either reason may be empty."""
     if unless is not None and unless.label is not None:
         kind, key, value = unless.label
         labels = dict(run.analysis.run.params if kind == "param" else run.analysis.run.tags)

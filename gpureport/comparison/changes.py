@@ -243,7 +243,7 @@ def _place(entry: FindingChange) -> tuple[int, int, float, str, tuple[str, ...]]
 
 
 def summarize_by_kind(changes: Sequence[FindingChange]) -> dict[tuple[str, str | None], ChangeKind]:
-    """If only the devices changed, the change in a kind and cause is `persisting`."""
+    """If only the devices changed, that kind and cause are `persisting`."""
     found = group_pairs(((each.kind, each.cause), each.change) for each in changes)
     came_and_went = {ChangeKind.NEW, ChangeKind.RESOLVED}
     stayed = {key for key, kinds in found.items() if ChangeKind.PERSISTING in kinds or came_and_went <= {*kinds}}

@@ -171,8 +171,9 @@ class SampledRun:
 
     @property
     def exit_code(self) -> int:
-        code = dict(self.info.tags).get("exit_code", "")
-        return int(code) if code.removeprefix("-").isdecimal() else 0
+        # runs on several nodes have several codes
+        codes = dict(self.info.tags).get("exit_code", "").split(", ")
+        return next((int(code) for code in codes if code.removeprefix("-").isdecimal() and int(code)), 0)
 
     @property
     def is_damaged(self) -> bool:

@@ -237,7 +237,7 @@ def _build_bars(report: Facts, amounts: words.Amounts) -> TimeSpent | None:
         )
     idle = use["no_job_gpu_seconds"]
     names = display.clean(", ".join(report["prices"]["unused_rates"]))
-    unused = names and f"No GPU is called {names}, or its runs were not read, so this rate was not used."
+    unused = names and f"No GPU that was read matches the rate for {names}."
     uncounted = f"Not counted: {amounts.format_both(idle)} in which no job ran." if idle else ""
     return TimeSpent(
         caption=f"{amounts.long_unit} of all jobs, then by class.{describe_pauses(bars[:1])}",

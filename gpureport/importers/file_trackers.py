@@ -76,7 +76,7 @@ _RUNS = """
           from system_metrics)
     group by 1 order by 3 desc
 """
-"""Selects each run with one row of hardware values, preferably about individual GPUs."""
+"""Selects each run with one row of hardware values, preferably for individual GPUs."""
 
 
 def _read_numbers(text: Any) -> dict[str, float] | None:

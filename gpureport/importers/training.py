@@ -45,7 +45,7 @@ _MARKED, _FIRST_LINES = 100, 20
 _FEW, _FALLING = 2, 0.1
 """The number of rows above which times are checked; they are durations if this share of them falls."""
 _SLOW = 2
-"""First iterations count as start-up if they take more than this many times the usual."""
+"""The first iterations count as start-up if they take this many times as long as usual."""
 _LONGEST_TIME = 1e8
 _KINDS = ("none", "elapsed", "local", "utc")
 """The kinds of times that rows may have."""

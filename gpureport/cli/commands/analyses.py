@@ -73,11 +73,11 @@ def compare(source: tuple[str, ...], options: Options) -> int:
     source, options = select_trial(source, options)
     found = read_steps(source, options, tolerant=True)
     steps = {one.run.step for one in found}
-    if options.trial and len(steps) == 1:
+    if options.trial and not options.by and len(steps) == 1:
         print_error(f"only {steps.pop()} was measured, so nothing can be compared")
         return Exit.UNASSESSED
     if len(found) <= 1:
-        raise UsageError(f"a comparison needs two runs or more ({len(found)} found)", code="too_few_runs")
+        raise UsageError(f"a comparison needs two runs or more: name another ({len(found)} found)", code="too_few_runs")
     if len(steps) == 1 and None not in steps:
         label = " and ".join(f"{by.kind} {by.key!r}" if by.key else by.kind for by in options.by or ()) or "step"
         raise UsageError(f"all {len(found)} runs have the same {label} ({steps.pop()})", code="one_step")

@@ -1,4 +1,4 @@
-"""Code shared by other tools' forms, and their names for metrics."""
+"""Code shared by readers of other tools' logs, and those tools' names for metrics."""
 
 import csv
 import json

@@ -20,7 +20,7 @@ from gpureport.report.model.pictures import ClassStretch, Tick
 from gpureport.report.wording import display
 
 WIDE, NARROW = 490.0, 320.0
-"""Least width of a figure in a row, in points."""
+"""Minimum width of a figure in a row, in points."""
 TEXT = 11.0  # Size of text in figures, in points.
 _BOLD, _REGULAR = 0.68, 0.56  # Mean width of a letter, relative to its size.
 _AXIS_HEIGHT = 16.0
