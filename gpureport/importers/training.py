@@ -206,10 +206,7 @@ def _normalise(name: str) -> str:
 
 @lru_cache(64)
 def _find_time_and_step(names: tuple[str, ...]) -> tuple[str | None, str | None, bool]:
-    """Return the names of the time and step, and whether any name is the time spent on data loading.
-
-    With a `data_time`, `time` is the duration of an iteration.
-    """
+    # with a `data_time`, `time` is the duration of an iteration
     known = {_normalise(name): name for name in names}
     waits = DATA_TIME in known
     is_clock = not waits or known.keys() & STEP_TIMES != {"time"}
@@ -347,7 +344,8 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
                     steps, before = steps + done, before + spent
                     account.note(_ADDED)
                 done, spent = at, passed
-                cells = {"elapsed": before + passed, "step": steps + at} | _read_pairs(bar["rest"])
+                where = {"elapsed": before + passed, "step": steps + at}
+                cells = where | _read_pairs(bar["rest"])
                 rate = _RATE.search(bar["rest"])
                 if rate and float(rate["rate"] or rate["each"]) > 0:
                     cells[f"{rate['unit'] or rate['thing']}/s"] = float(rate["rate"] or 1 / float(rate["each"]))
