@@ -206,7 +206,7 @@ def _normalise(name: str) -> str:
 
 @lru_cache(64)
 def _find_time_and_step(names: tuple[str, ...]) -> tuple[str | None, str | None, bool]:
-    # with a `data_time`, `time` is the duration of an iteration
+    # the names of time and step, and whether there is a `data_time`, beside which `time` is that of an iteration
     known = {_normalise(name): name for name in names}
     waits = DATA_TIME in known
     is_clock = not waits or known.keys() & STEP_TIMES != {"time"}
