@@ -12,7 +12,7 @@ from tests.store.forking import Forks, Order
 _DRAWN = [scenario for scenario in SCENARIOS if scenario.name.startswith("report")]
 _OTHERS = [scenario for scenario in SCENARIOS if scenario not in _DRAWN]
 _NEVER = 10**9
-_CLOCKED = {"nightly, first": 2, "nightly, second": 2}
+_CLOCKED = {"nightly, first": 1, "nightly, second": 1}
 """How often a command reads the clock; an ingest and a baseline do not."""
 _EACH = pytest.mark.parametrize
 
