@@ -159,7 +159,7 @@ def parse_number(cell: object) -> float | None:
     cell = cell.strip() if isinstance(cell, str) else cell
     is_text = isinstance(cell, str) and _NUMBER.fullmatch(cell)
     try:
-        value = float(cell) if is_text or type(cell) in {int, float} else math.nan  # type: ignore[arg-type]
+        value = float(cell) if is_text or type(cell) in {int, float} else math.nan  # type: ignore[arg-type]  # a number
     except OverflowError:
         return None
     return value if math.isfinite(value) else None

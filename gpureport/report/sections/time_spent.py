@@ -121,7 +121,7 @@ def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: S
     interval = " Line below the end of a bar: 95% interval." if any(bar.interval for bar in bars) else ""
     rate = "Training alone" if is_per_work else WHOLE_RUN_UTILISATION
     # with two steps, the previous step is the first one
-    is_long = is_chain and len(comparison.steps) > 2  # noqa: PLR2004
+    is_long = is_chain and len(comparison.steps) > 2  # noqa: PLR2004 - a pair
     undrawn = len(steps) - len(bars)
     return TimeSpent(
         caption=f"{unit.name}{about}{describe_pauses(bars)}{interval}",

@@ -218,7 +218,7 @@ def test_what_only_an_attached_log_knows_is_read(tmp_path: Path) -> None:
     assert [device.id for device in recording.run.devices] == ["gpu:0", "gpu:1", "host"]
     # attached logs alone select a run, which lasts as long as its GPUs were recorded
     both = {"gpu.csv": log(over=range(5, LASTS - 7)), "host.csv": text}
-    run = read(f"mlflow:{store(tmp_path / 'both', both, names=())}").run  # type: ignore[arg-type]
+    run = read(f"mlflow:{store(tmp_path / 'both', both, names=())}").run  # type: ignore[arg-type] # an address
     assert (run.started, run.ended) == (BEGAN + 5_000_000, BEGAN + (LASTS - 8) * 1_000_000)
     # Nobody can say which node's gpu:0 it speaks of.
     recording = reading(store(tmp_path / "nodes", {"gpu.csv": log()}, names=(f"a/{GPU}", f"a/{MACHINE}")))
