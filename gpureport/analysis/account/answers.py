@@ -143,7 +143,10 @@ def list_caveats(context: Context) -> Iterator[tuple[str, str]]:
     logged = ((each, name, each.rows.column(name)) for each in known for name in CAPPED if each.is_recorded(name))
     if wild := sum(len(each) - cells.null_count - each.count_values(name) for each, name, cells in logged):
         many = "One reading of power or memory is" if wild == 1 else f"{wild:,} readings of power or memory are"
-        yield "implausible_readings", f"{many} left out, since no such board reaches it."
+        yield "implausible_readings", f"{many} left out as impossible."
+    if frozen := sum(len(context.recording.rows_of(name)) - len(one) for name, one in context.all_series.items()):
+        repeats = f"{frozen:,} samples repeat all readings of a working GPU to the last digit for minutes"
+        yield "frozen_readings", f"{repeats}, so they are left out."
     if metered:
         yield "energy_by_samples", "Energy is the integral of sampled power, accurate to several per cent at best."
     for gpu in {gpu.model: gpu for series in metered if (gpu := find_gpu(series.device.model))}.values():

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpureport import columns, rates
 from gpureport.analysis.series import MEMORY, POWER, TEMPERATURE, UTILISATION
-from gpureport.analysis.series.intervals import Spans, contains, overlap_seconds, row_spans
+from gpureport.analysis.series.intervals import Spans, contains, drop_shorter, find_runs, overlap_seconds, row_spans
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.data_quality import gap_seconds
 from gpureport.findings import Interval
@@ -36,6 +36,7 @@ _MOST_MEMORY = 2.0**41  # bytes, which no board has
 _LOWEST = 0.5  # watts; even a laptop's GPU draws more at rest
 _UNCHANGED = 120.0  # seconds; sensors update several times per second
 _WARMED = 5.0  # degrees Celsius; rounding or the room may cause a smaller change
+_MANY, _AT_REST = 20, 0.02
 _SWING = 0.5
 """If utilisation varies this much (p90 minus p10), power must vary too."""
 
@@ -142,7 +143,13 @@ class DeviceSeries(Memo):
         if metric not in self.column_names or self.explain_implausibility(metric):
             return columns.repeat_value(np.nan, len(self))
         logged = columns.floats(self.rows.column(metric))
-        too_high = logged > self.find_ceiling(metric) if metric in CAPPED else np.zeros(0)
+        too_high = logged > (self.find_ceiling(metric) if metric in CAPPED else np.inf)
+        if metric in POWER_METRICS:
+            used = self.values(UTILISATION)
+            working = logged[(used >= _SWING) & ~too_high]
+            # no GPU draws more at rest than at work
+            at_work = np.fmax.reduce(working, initial=HIGHEST_POWER * (len(working) < _MANY))
+            too_high |= (used < _AT_REST) & (logged > 2 * at_work)
         return np.where(too_high, np.nan, logged) if too_high.any() else logged
 
     def find_ceiling(self, metric: str) -> float:
@@ -221,7 +228,21 @@ class DeviceSeries(Memo):
 
 def build_device_series(recording: Recording, device: Device) -> DeviceSeries:
     window, rows = Interval(recording.run.started, recording.run.ended), recording.rows
-    return memoize_latest(rows, (device, window), lambda: DeviceSeries(device, rows.rows_of(device.id), window))
+    return memoize_latest(rows, (device, window), lambda: DeviceSeries(device, _thaw(rows.rows_of(device.id)), window))
+
+
+def _thaw(rows: DeviceRows) -> DeviceRows:
+    """Leave out samples that repeat a working GPU's readings to the last digit for minutes."""
+    if not {POWER, UTILISATION, TEMPERATURE} <= {*rows.column_names}:
+        return rows
+    power, used, degrees = (columns.floats(rows.column(name)) for name in (POWER, UTILISATION, TEMPERATURE))
+    moves = np.any([np.diff(each, prepend=np.nan) for each in (power, used, degrees)], axis=0)
+    first, stop = find_runs(~moves & (power % 1 != 0) & (used > _AT_REST))
+    times = columns.integers(rows.column("timestamp"))
+    runs = np.column_stack([times[first], times[stop - 1] + 1])[stop - first >= _MANY]
+    frozen = contains(drop_shorter(runs, _UNCHANGED), times)
+    # a coarse sensor often repeats
+    return rows.filter(~frozen) if frozen.any() and moves[~frozen].mean() > _SWING else rows
 
 
 def series_by_device(recording: Recording) -> dict[str, DeviceSeries]:
