@@ -65,14 +65,14 @@ def _describe_metric(metric: Metric) -> tuple[str, str]:
 _LIMITS = f"""# Limits
 
 {MADE}
-Input is limited, so that a broken or hostile file costs little. Beyond a limit the input is refused, unless the last
+Input is limited, so that a broken or hostile file costs little. Beyond a limit, the input is refused, unless the last
 column says otherwise, and one line says what to do. A run that is left out is named, and the others are read.
 """
 
 _MEMORY = """## How little memory is enough
 
 With a limit on mapped memory (`ulimit -v`), `ingest` and `analyze` need 600 MB for a log with 1,000 rows, and other
-commands 800 MB on two cores. With less, a command ends with a line that says so, or OpenBLAS or Arrow abort; a partly
+commands 800 MB on two cores. With less, a command ends with a line that says so, or OpenBLAS or Arrow aborts; a partly
 stored run is never listed.
 """
 
@@ -183,7 +183,7 @@ _PYTHON = f"""# Python
 
 {MADE}
 Read logs, analyse and compare runs, and write reports. `import gpureport` loads no other library; the first call loads
-NumPy and pyarrow, and a frame also pandas.
+NumPy and pyarrow; a frame also loads pandas.
 
 ```python
 import gpureport
@@ -195,7 +195,7 @@ print(analysis.findings_frame()[["kind", "severity", "lost_gpu_seconds"]])
 print(analysis.gpu_time_frame())
 ```
 
-As the last line of a notebook's cell, an analysis or a comparison shows the first screen of its report. Steps are
+As the last line of a notebook cell, an analysis or a comparison shows the first screen of its report. Steps are
 compared in the order given, or by name:
 
 ```python

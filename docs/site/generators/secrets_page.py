@@ -22,7 +22,7 @@ split at punctuation and capitals: `wandb.apiKey` is `wandb`, `api` and `key`.
 
 `token`, `key` and `auth` also name settings. In params, tags and texts, they are ignored next to one of: {model}.
 Plurals (`max_tokens`) and words before the last (`key_dim`) are ignored if the value is a number, `true` or `false`.
-Ordinary words are ignored too: {others}. In sentences, plain words and short numbers after `token:` and `key:` stay.
+Ordinary words are ignored too: {others}. In sentences, plain words and short numbers after `token:` and `key:` remain.
 On a command line, neighbouring words do not matter: hiding a value does less harm than showing a password.
 """
 _FORMS = """## Forms
@@ -54,9 +54,9 @@ patterns = ["corp-", "*@intern"]   # words of any text
 """
 _STAYS = """## What is not replaced
 
-- A secret under a harmless name and without a known form. Name it in `[secrets]`.
-- Text before `@` and a number or a checksum: `recall:mean@10`, `image:tag@sha256:…`. Outside a URL, a password with a
-  slash or a quote is not recognised.
+- A secret with a harmless name and no known form. Name it in `[secrets]`.
+- Text before `@` if a number or checksum follows: `recall:mean@10`, `image:tag@sha256:…`. Outside a URL, a password
+  with a slash or a quote is not recognised.
 - Random characters in texts, and in params and tags whose names indicate checksums and ids: {checksums}.
 - Names that you choose for files, folders and baselines on disk.
 - A secret stored by an earlier version or before a setting: no command shows or exports it, but the files hold it until
