@@ -1,4 +1,4 @@
-"""The account of all lines read, which is part of each recording.
+"""Accounts for every line read, as part of each recording.
 
 Times are integer microseconds since 1970-01-01, on the time base of the recording.
 """
@@ -88,7 +88,7 @@ class Quality:
 
     A line with several rows counts once per row. A `continued` line adds to a row that was counted earlier.
     `duplicates` counts rows that repeat the previous row's device and time. `synthetic_time` means that times were
-    derived from `--interval`, and `imputed_points` stand for values that the recorder is known to drop.
+    derived from `--interval`, and `imputed_points` counts restored values that the recorder drops.
     `coverage_ratio` is the share of GPU time that is not in a gap. If a recording is `unfinished`, it is
     still being written, or its recorder was killed.
     """
@@ -130,8 +130,8 @@ GAP_INTERVALS, _GAP_FLOOR_SECONDS, _FINE_SECONDS = 3.5, 5.0, 2.0
 def gap_seconds(interval: float) -> float:
     """Return the longest time between two samples, in seconds, that is not a log gap.
 
-    Jitter of up to 2.6 intervals is normal in genuine logs. At intervals below 2 s, collector delays of a few seconds
-    are also normal (as seen in public logs).
+    Jitter of up to 2.6 intervals is normal in real logs, and so are collector delays of a few seconds at
+    intervals below 2 s.
     """
     return max(GAP_INTERVALS * interval, _GAP_FLOOR_SECONDS if interval < _FINE_SECONDS else 0.0)
 

@@ -135,7 +135,7 @@ Amount = tuple[float, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotJudged:
-    """A kind that could not be judged for a device or the whole run, the reason, and what to record.
+    """A kind of finding that could not be judged for a device or the whole run, why, and what to record.
 
     The reason is a sentence, or a template with amounts. `needed_seconds` is set if the recording is too short.
     """
@@ -156,7 +156,7 @@ class NotJudged:
 
 
 class Outcome(StrEnum):
-    """The outcome for a kind in a run. A kind is suspected if it was found only with low confidence."""
+    """The outcome for a kind of finding in a run. It is suspected if it was found only with low confidence."""
 
     FOUND = "found"
     SUSPECTED = "suspected"
@@ -227,7 +227,7 @@ class CheckOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A limit set by the user, in standard form, and its result for a run, or for a step if a change is limited.
+    """A limit set by the user, in standard form, and its result for a run, or for a step if it limits a change.
 
     The value is in a base unit (`points` and `%` for changes, `findings` for counts), with the lowest and highest
     possible values unless it is exact. The origin is the place where the limit is set (`gpureport.toml:4`).

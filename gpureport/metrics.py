@@ -82,7 +82,7 @@ COUNTED_CLOCK_EVENTS = (
     "hw_thermal_slowdown",
     "hw_power_brake_slowdown",
 )
-"""Clock events whose duration newer drivers also count. Driver 580.159.04 does, but not 550.163.01."""
+"""Clock events whose duration newer drivers also count. Driver 580.159.04 does; 550.163.01 does not."""
 
 # fmt: off
 METRICS: tuple[Metric, ...] = (
@@ -178,7 +178,7 @@ METRICS: tuple[Metric, ...] = (
 BY_NAME: dict[str, Metric] = {metric.name: metric for metric in METRICS}
 _TABLE = Path(__file__).with_name("gpus.toml")
 _GA100 = (8, 0)
-"""The only Ampere chip without averaged power readings. Older chips lack them too."""
+"""The only Ampere chip that, like older chips, lacks averaged power readings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,7 +65,7 @@ BY_COLUMN = {column: tag for tag in LABEL_TAGS for column in tag.columns}
 
 
 def find_label(params_and_tags: Iterable[tuple[str, str]], name: str) -> str | None:
-    """Return the value of a run's tag or param with this name, or failing that, the same meaning."""
+    """Return the value of a run's tag or param with this name or, failing that, with the same meaning."""
     pairs, tag = dict(params_and_tags), BY_NAME.get(name)
     names = [name, *tag.other_names, *tag.variables] if tag else [name]
     return next((pairs[each] for each in names if pairs.get(each)), None)

@@ -12,7 +12,7 @@ from functools import partial
 MINUS = "\N{MINUS SIGN}"
 NOT_RECORDED = "not recorded"
 Units = Sequence[tuple[str, float]]
-"""The units of a quantity in descending order, each with its name and its size in base units."""
+"""Units of a quantity in descending order, each with its name and its size in base units."""
 GPU_TIME: Units = (("GPU-h", 3600.0), ("GPU-min", 60.0), ("GPU-s", 1.0), ("GPU-ms", 0.001))
 ENERGY: Units = (("MWh", 3.6e9), ("kWh", 3.6e6), ("Wh", 3600.0), ("mWh", 3.6))
 MASS: Units = (("t", 1e6), ("kg", 1e3), ("g", 1.0), ("mg", 1e-3))
@@ -78,7 +78,7 @@ format_gpu_time, format_energy = partial(format_scaled, units=GPU_TIME), partial
 
 
 def format_percent(ratio: float) -> str:
-    """Return a ratio in per cent, with a decimal below 10%. `display.percent` also adds one near 100%."""
+    """Return a ratio as a percentage, with a decimal below 10%. `display.percent` also adds one near 100%."""
     # rounded as in format_number
     points = round(100 * ratio, 6)
     if ratio and abs(points) < _LEAST_SHARE:

@@ -92,7 +92,7 @@ def find_slow_stretches(times: IntArray, interval: float) -> tuple[SlowStretch, 
 
 
 def mark_slow_distances(far: IntArray, interval: float) -> BoolArray:
-    """Return which long intervals (pairs of times) belong to a slow stretch and are not gaps."""
+    """Return which long intervals (pairs of times) belong to a slow stretch and so are not gaps."""
     found = np.zeros(len(far), dtype=np.bool_)
     if not len(far):
         return found

@@ -38,7 +38,7 @@ class RecordedRun:
 
 
 def name_log(path: Path) -> str:
-    """Return the original name of a recorder's log, even if compressed, or an empty string."""
+    """Return the original name of a recorder's log, even if compressed, or an empty string for other files."""
     name = path.stem if path.suffix in COMPRESSED_SUFFIXES else path.name
     return name if name in LOGS else ""
 

@@ -116,7 +116,7 @@ class Run:
     work: Work | None = None
 
     def __post_init__(self) -> None:
-        """Replace secrets in all texts, so no output can show them. The run's id stays."""
+        """Replace secrets in all texts, so no output can show them. The run's id does not change."""
         _set(
             self,
             name=redact_text(self.name),
@@ -166,7 +166,7 @@ KEY_FIELDS: tuple["pa.Field[Any]", ...] = (
     pa.field("stage", _TEXT),
     pa.field("imputed", pa.bool_(), nullable=False),
 )
-"""The first columns of every series table."""
+"""First columns of every series table."""
 SCHEMA = pa.schema([*KEY_FIELDS, *(pa.field(name, kind) for name, kind in METRIC_TYPES.items())])
 """All columns that a series table can have, except unknown `extra_` columns."""
 _POINT = {"timestamp": _TIME, "step": pa.int64(), "name": _TEXT, "value": pa.float64()}

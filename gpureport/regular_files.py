@@ -23,7 +23,7 @@ from gpureport.parsing import DEEPEST_FOLDER, MOST_SETTINGS_BYTES, PIPE_PATIENCE
 SCHEMES = ("s3", "gs", "az")
 """URL schemes of buckets on S3 and compatible services, Google Cloud Storage, and Azure Blob Storage."""
 _VARIABLE = "GPUREPORT_COPIES"
-"""Environment variable with the folder for copies, so that worker processes show the same names for logs."""
+"""Environment variable with the folder for copies, so worker processes name logs alike."""
 _CODES = {errno.ENOENT: "no_such_file"}
 _CODES |= dict.fromkeys([errno.EACCES, errno.EPERM, errno.EROFS], "no_permission")
 _CODES |= dict.fromkeys([errno.ENOSPC, errno.EDQUOT, errno.EFBIG], "disk_full")
@@ -80,7 +80,7 @@ def read_regular_file(path: Path, *, root: Path | None = None, most: int = MOST_
 
 
 def walk_folder(root: Path, *, follows_links: bool = False) -> Iterator[tuple[Path, list[str], list[str]]]:
-    """Yield each folder below a folder with the names of its subfolders and files, as `os.walk` does.
+    """Yield `root` and each folder below it with the names of its subfolders and files, as `os.walk` does.
 
     Skips folders that were already visited or that the caller removed, and links unless `follows_links`.
     Raises UnsafeFileError if folders are nested too deeply.

@@ -15,7 +15,7 @@ from gpureport.redaction import redact_start
 
 WRONG_CELLS = "wrong number of cells"
 MALFORMED = "malformed"
-"""The reason for rejecting a row with a malformed cell; the column name is appended."""
+"""Reason for rejecting a row with a malformed cell; the column name is appended."""
 TORN = "torn line"
 NUL_BYTES = "NUL bytes"
 CUT_LAST_LINE = "cut last line"
@@ -34,16 +34,16 @@ NOT_JSON = "not JSON of this tool"
 CUT_DOCUMENT = "cut document"
 TWICE = "recorded in the log before as well"
 NOT_OF_FORM = "no line of the format"
-"""The reason for leaving out a damaged row or any other unexpected line."""
+"""Reason for leaving out a damaged row or any other unexpected line."""
 OTHER_MACHINE = "another machine"
 OTHER_PROCESS = "another process recorded the same device"
-"""The reason for leaving out duplicate points: each process in a run records all GPUs."""
+"""Reason for leaving out duplicate points: each process in a run records all GPUs."""
 BESIDE_A_LOG = "recorded in an attached log as well"
 NO_MAIN_ROW = "no row of the main log at that time"
 SECOND_HOST = "another log of the run holds the machine"
 TWICE_AT_ONCE = "another value at the same time"
 FORKED = "a forked process had the monitor start again"
-"""The reason for leaving out points from forked workers of the Neptune client."""
+"""Reason for leaving out points from forked workers of the Neptune client."""
 CHOSEN = frozenset({NOT_SELECTED, OTHER_PROCESS, FORKED, OTHER_JOB})
 """Reasons that do not indicate a faulty source."""
 _EXAMPLES, _LONGEST = 5, 200
@@ -56,7 +56,7 @@ _MESSAGES = {
     "Unable to determine the device handle|Failed to create log file|NVML library version|Problem with GPU"
     "|.*NVRM: Xid \\(": "driver_message",
 }
-"""The kinds of messages between rows, by patterns for their start (nvidia-smi 535 and 550)."""
+"""Kinds of messages between rows, by patterns for their start (nvidia-smi 535 and 550)."""
 _CLOCK = r"\d\d:\d\d:\d\d"
 _DATE = rf"[A-Z][a-z]{{2}} (?:[A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK}|\d{{1,2}} [A-Z][a-z]{{2}} \d{{4}} {_CLOCK})"
 NOISE = re.compile(
@@ -262,7 +262,7 @@ NOTE_CODES: dict[str, str] = {
     "rows_repeated": "(same gpu, stamp and values)",
     "recordings_out_of_order": "their rows keep their stamps",
     "rows_sorted": "too often for a clock",
-    "steps_begin_anew": "of the training log begin anew",
+    "steps_begin_anew": "the steps of the training log",
     "start_up_not_waited": "first iterations in the training log took",
     "steps_only": "no times, so its points",
     "times_from_zero": "counts its times from 0",

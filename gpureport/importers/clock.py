@@ -30,7 +30,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _QUARTER = 15 * 60 * 1_000_000
 """Time zone offsets change only on the quarter hour."""
 _SEVERAL = 3
-"""The minimum number of stamps in a skipped hour that shows that the zone is wrong."""
+"""Minimum number of stamps in a skipped hour that shows that the zone is wrong."""
 
 
 def load_zone(name: str) -> ZoneInfo:
@@ -50,7 +50,7 @@ def _offsets(stamps: IntArray, zone: ZoneInfo) -> list[IntArray]:
 
 
 def to_utc(stamps: IntArray, zone: ZoneInfo, *, second: bool = False) -> IntArray:
-    """Convert local stamps to UTC microseconds. In a repeated hour, assume the first (or `second`) one."""
+    """Convert local stamps to UTC microseconds. If an hour repeats, assume its first (or `second`) occurrence."""
     first, later = _offsets(stamps, zone)
     skipped = np.unique(stamps[first < later])
     if len(skipped) >= _SEVERAL:
@@ -115,7 +115,7 @@ _WORDS = re.compile(
 """Matches stamps from C's `asctime`, and from `date` in the C locale or in English."""
 _MONTHS = ("", "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _EPOCHS = ((1e17, 1e-3), (1e14, 1), (1e11, 1e3), (1e8, 1e6))
-"""The smallest number read as ns, us, ms or s, and the length of that unit in microseconds."""
+"""Smallest number read as ns, us, ms or s, and the length of that unit in microseconds."""
 _SECONDS = len("2026/03/14 09:26:53")
 DAY = 86_400_000_000
 _TIME = re.compile(r"(\d{1,2}):([0-5]\d):([0-5]\d|60)(?: ([AP])M)?", re.ASCII | re.IGNORECASE)
@@ -150,7 +150,7 @@ def parse_time(text: str) -> tuple[int, bool] | None:
 
 @lru_cache(64)
 def parse_printed_time(text: str) -> tuple[int, bool] | None:
-    """Return a string's time, in microseconds and as written, and whether it names a zone."""
+    """Return the time that a text shows, in microseconds, and whether the text names a zone."""
     match = _WORDS.search(text)
     if match is None:
         found = (match := _ISO.search(text)) and parse_time(match["local"])
@@ -186,7 +186,7 @@ _SECOND, _FEWEST = 1_000_000, 10
 
 
 def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
-    """Spread rows evenly over each second if stamps are whole seconds that rows share."""
+    """Spread rows evenly over each second if several rows share each whole-second stamp."""
     if not len(stamps) or (stamps % _SECOND).any():
         return stamps
     shared = stamps.copy()
@@ -205,7 +205,7 @@ def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
 
 
 def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:
-    """Mark misdated rows: over a day away from the device's previous and next row."""
+    """Mark misdated rows: more than a day from both the device's previous row and its next."""
     wrong = np.zeros(len(stamps), dtype=np.bool_)
     if not len(stamps) or stamps.max() - stamps.min() <= DAY:
         return wrong
@@ -302,11 +302,11 @@ def measure(clocks: Sequence[Clock], quality: Quality) -> Quality:
 
 
 _FURTHEST, _MOST_STEPS = 2 * 3_600 * 1_000_000, 4
-"""The maximum size and number of steps by which a clock may be set back."""
+"""Maximum size and number of steps by which a clock may be set back."""
 _PUNCTUAL, _MANY = 3, 20
-"""A second writer starts at most this many intervals from the first stamp, and after this many rows."""
+"""A second writer starts at most this many intervals from the first stamp, and after at least this many rows."""
 _LATE = 3
-"""The maximum number of consecutive late rows; if there are more, the clock was set back."""
+"""Maximum number of consecutive late rows; if there are more, the clock was set back."""
 _RESTARTED, _SUMMER_TIME, _WRITERS = "log restarted", "daylight saving", "several writers"
 
 

@@ -37,9 +37,9 @@ TIME, MASK, HOST_ROW, LOST = "timestamp", "clock_events", "host", "lost"
 NAMES = ("uuid", "bus_id", "serial", "index", "model")
 ATTRIBUTES = (*NAMES, "driver", "mig")
 CUT = "cut"
-"""The reason for ignoring a cell that may be cut off."""
+"""Reason for ignoring a cell that may be cut off."""
 _SOURCE_UNITS = {"1": "%", "By": "MiB", "W": "W", "Hz": "MHz", "Cel": "C", "s": "us", "J": "mJ", "By/s": "MB/s"}
-"""The unit in nvidia-smi for each base unit, unless a heading or cell specifies one."""
+"""Unit in nvidia-smi for each base unit, unless a heading or cell specifies one."""
 
 
 def absence(text: str) -> str | None:
@@ -341,7 +341,7 @@ def scan(data: bytes, layout: Layout) -> tuple[list["pa.Array[Any]"], list[int]]
 
 
 def without_faults(rows: Rows, faults: dict[str, BoolArray]) -> tuple[Rows, list[tuple[int, str]]]:
-    """Return the rows without a fault, and the position and first fault of the others."""
+    """Return the rows without a fault, and the position and first fault of each other row."""
     bad = np.zeros(len(rows), dtype=np.bool_)
     found: list[tuple[int, str]] = []
     for reason, wrong in faults.items():

@@ -252,7 +252,7 @@ def _find_tables(path: Path) -> list[Path]:
 def _read_table(path: Path, where: str) -> dict[str, _Row]:
     if not path.is_file() or path.stat().st_size > MOST_RECORD_BYTES:
         raise SourceError(
-            where, f"no file, or over {MOST_RECORD_BYTES >> 30} GiB", "check the path", code="cannot_read"
+            where, f"no such file, or larger than {MOST_RECORD_BYTES >> 30} GiB", "check the path", code="cannot_read"
         )
     lines = [line for line in Text(RawFile(path)) if not line.isspace()]
     of_jobs = "".join(lines[:1]).startswith("JobID|")

@@ -37,7 +37,7 @@ _EXTREMES = {
     **dict.fromkeys(_LIMITS, min),
 }
 Identity = tuple[str | None, ...]
-"""The identity of a GPU in a row: its text in each column of NAMES."""
+"""Identity of a GPU in a row: its text in each column of NAMES."""
 
 
 @dataclass(slots=True, eq=False)
@@ -95,7 +95,7 @@ class Gpus:
 
     @property
     def sure(self) -> bool:
-        """Whether each GPU has a unique uuid or serial; machines of a type share PCI addresses."""
+        """Whether each GPU has a unique uuid or serial; machines of the same type share PCI addresses."""
         return all(({"uuid", "serial"} - self._ambiguous) & gpu.names.keys() for gpu in self._found)
 
     def assign(self, rows: Rows, times: IntArray, where: BoolArray) -> IntArray:
@@ -266,7 +266,7 @@ _SILENCE, _TOGETHER = 4, 60_000
 _REPEATED, _CLEARLY = 0.9, 0.2
 """Minimum share of rows that repeat after one tick, and how far it must exceed the share at other distances."""
 _HEAD = 50_000
-"""The number of rows to search for ticks."""
+"""Number of rows to search for ticks."""
 _MIXED = (
     "Several rows have the same time, so several GPUs were logged, but neither a column nor their order tells them "
     "apart. They are kept as one device, which no check uses. Give the number of GPUs with --gpus-per-tick."

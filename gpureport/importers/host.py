@@ -44,7 +44,7 @@ _FALL, _BACK = 20 * 60_000_000, 2 * 3_600_000_000
 """How far times must step back to show that a table starts again, or that midnight has passed."""
 
 Around = tuple[int, int] | None
-"""The first and last local time of the GPU log, used to date host logs without dates."""
+"""First and last local time of the GPU log, used to date host logs without dates."""
 Cells = Mapping[str, Any]
 Said = tuple[int, str, tools.Stamp, Sequence[Cells] | None, str | tuple[str, ...]]
 """Line number, text (empty at the end of a list), time, rows (None if the number of cells is wrong), and table."""
@@ -181,7 +181,7 @@ class DayClock:
         self._last: dict[Hashable, int] = {}
 
     def date(self, text: str) -> None:
-        """Set the date. An ambiguous one becomes the date that fits the GPU log, or else the first."""
+        """Set the date. If the text is ambiguous, use the date that fits the GPU log, or else the first."""
         forms = ("%Y-%m-%d", *("%m-%d-%Y", "%m-%d-%y") * ("/" in text), "%d-%m-%Y", "%d-%m-%y", "%b-%d-%Y")
         dates = [tools.parse_with(re.sub("[./]", "-", text), form) for form in forms]
         found = list(dict.fromkeys(date[0] for date in dates if date))

@@ -67,7 +67,7 @@ def _find_heading(line: str) -> tuple[str, ...]:
 
 
 def _name_cells(names: tuple[str, ...], cells: Sequence[str]) -> list[Cells] | None:
-    """Return cells by name (none without a metric), or None if their number is wrong."""
+    """Return cells by name (none without a metric), or None if the number of cells is wrong."""
     if KNOWN.isdisjoint(names):
         return [{}]
     fits = len(cells) == len(names) or (names[-1] == "Command" and len(cells) > len(names))
@@ -159,7 +159,7 @@ def _find_vmstat_names(cells: Sequence[str]) -> list[str]:
 
 @host_form
 def read_vmstat(lines: Iterable[str], first: int, account: Account, _: Around) -> Iterator[Said]:
-    """Yield the rows. The first after a start has only a stamp: its values are means since boot."""
+    """Yield the rows. The first after a start keeps only its stamp, because its values are means since boot."""
     names, utc, begins, below, page, last, pace = list[str](), False, False, 0, 0, 0, 0
     for number, line in whole_lines(lines, first, account):
         cells = line.split()
@@ -245,7 +245,7 @@ def _parse(text: str) -> float:
 
 
 def _average(cores: Sequence[tuple[str, dict[str, float]]]) -> list[Cells] | None:
-    """Return the load of each core and of all, or None if the terminal cut off some."""
+    """Return each core's load and their mean, or None if the terminal cut off some cores."""
     numbers = sorted(int(core) for core, _ in cores if core.isdigit())
     is_cut = len(numbers) == 1 or numbers != list(range(len(numbers))) or not all(len(parts) > 1 for _, parts in cores)
     if is_cut or not cores:

@@ -1,7 +1,7 @@
 """Finds a run's row in a job table, and reads the run's tags from that row.
 
-A run gets the row that names it, its folder or its job, in this order, or else that of the
-only job on its machine at that time. If several rows fit equally well, the run gets no tags.
+A run gets the row that names it, its folder or its job, in this order, or else the row
+of the only job on its machine at that time. If several rows fit equally well, the run gets no tags.
 """
 
 import csv
@@ -205,5 +205,5 @@ def _list_numbers(text: str) -> Iterator[str]:
 
 
 def shorten_node(name: str) -> str:
-    """Return a machine's name in lower case and without its domain, as tools differ."""
+    """Return a machine's name in lower case without its domain, since tools differ."""
     return name.lower() if re.fullmatch(r"[\d.]+", name) else name.lower().partition(".")[0]

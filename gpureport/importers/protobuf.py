@@ -12,7 +12,7 @@ from typing import Any
 from gpureport.importers.account import CUT_LAST_LINE, MALFORMED, Account
 from gpureport.importers.source_text import BLOCK, RawFile, decompressed_blocks
 
-_VARINT, _BYTES, _SIZES = 0, 2, {1: 8, 5: 4}  # kinds of fields, and the sizes of those of a fixed size
+_VARINT, _BYTES, _SIZES = 0, 2, {1: 8, 5: 4}  # kinds of fields, and the size of each fixed-size kind
 
 
 def read_message(data: bytes) -> defaultdict[int, list[Any]]:
@@ -44,12 +44,12 @@ def _read_number(data: bytes, at: int) -> tuple[int, int]:
 
 
 MARK = "brain.Event:"
-"""The beginning of the version in the first record of every event file."""
+"""Beginning of the version in the first record of every event file."""
 _FRAME, _CHECKSUM, _LONGEST = 12, 4, 2**28  # bytes around a message, and the maximum message size
 _TIME, _STEP, _SUMMARY = 1, 2, 5
 _TAG, _SIMPLE, _TENSOR = 1, 2, 8
 _CONTENTS, _DTYPES = (4, 5, 6), {1: "<f", 2: "<d"}
-"""The fields of a tensor that contain its values, as bytes or packed numbers, and the supported types."""
+"""Fields of a tensor that contain its values, as bytes or packed numbers, and the supported types."""
 
 
 def read_events(file: RawFile, account: Account) -> Iterator[tuple[int, dict[str, float | str]]]:

@@ -95,7 +95,7 @@ class Importer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A file of a run: a log, a file `beside` it, or a log that adds metrics to the log `companion_of`."""
+    """One of a run's files: a log, a file `beside` it, or a log that adds metrics to the log `companion_of`."""
 
     path: Path
     importer: Importer
@@ -107,7 +107,7 @@ class Input:
 # trackers
 
 _SHORTEST, _SHOWN = 6, 5
-"""The minimum length of an id prefix that selects a run, and how many runs to list."""
+"""Minimum length of an id prefix that selects a run, and how many runs to list."""
 
 _AT_ONCE = 5_000_000
 """Starts within this many microseconds are treated as equal, since no run is that short."""
@@ -140,7 +140,7 @@ class RunInfo:
     """A run as listed by a store, before it is read; `status` is in the tracker's words.
 
     `key` identifies the run among all stores if its id does not. `lacks` explains why there is no
-    hardware, and `fault` why the run cannot be read. `timezone` is None if the start is local.
+    hardware series, and `fault` why the run cannot be read. `timezone` is None if the start is local.
     """
 
     id: str
@@ -169,7 +169,7 @@ class RunInfo:
 
 
 def describe_devices(devices: Set[object]) -> str:
-    """Describe devices, as in `2 GPUs, host`; None stands for the machine."""
+    """Return devices in words, as in `2 GPUs, host`; None is the machine."""
     gpus = len(devices - {None})
     return ", ".join([format_count(gpus, "GPU")] * bool(gpus) + ["host"] * (None in devices))
 

@@ -25,7 +25,7 @@ _MOST_CELLS = 50
 """Maximum number of cells in a line of numbers that is taken for a query without a header."""
 _PREFIXED = re.compile(r"\ufeff?\s*(\S.{0,79}?[^,;\s][^\S\n]+)timestamp, ?[a-z]")
 """Matches text that another program wrote before the header of a query."""
-_TAKE_AWAY = "remove that text (keep one of several tasks), perhaps with sed -E 's/^.*(timestamp,|20[0-9]{2}\\/)/\\1/'"
+_TAKE_AWAY = "remove that text (of several tasks, keep one), perhaps with sed -E 's/^.*(timestamp,|20[0-9]{2}\\/)/\\1/'"
 _DRIVER = (
     "an error message, not a log",
     "fix the problem on the machine until plain nvidia-smi shows a table, then record again",
@@ -58,7 +58,7 @@ _FIRST_LINES: dict[str, CodedProblem] = {
 
 
 def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedProblem:
-    """Return what a file is, what to do, and a code; `is_other`: a host log for a GPU log or vice versa."""
+    """Return what a file is, what to do, and a code. `is_other` means a host log given as a GPU log, or vice versa."""
     text = head_text(head)
     first = head.decode(errors="replace").lstrip("\ufeff").lstrip().partition("\n")[0].strip()
     # the beginning of the first line that is not blank

@@ -35,7 +35,7 @@ class _Given:
 
 
 _Group = dict[_Given, _Given | None]
-"""The logs of one run, each with the main log that it adds data to, or None for a main log."""
+"""Logs of one run, each with the main log that it adds data to, or None for a main log."""
 
 
 def find_source_runs(
@@ -61,7 +61,7 @@ def find_source_runs(
     for group in groups:
         owner = next((log for log in group if log.source is not None), None)
         if owner is None or owner.source is None:
-            what = "it has no times, or has no time or no GPU in common with the logs that it should join"
+            what = "it has no times, or shares no time or no GPU with the logs that it should join"
             hint = "check its clock, give --tz, name it as a separate source, or leave it out"
             raise SourceError(next(iter(group)).given.locator, what, hint, code="joins_no_run")
         flat.append(_list_inputs(group))

@@ -27,9 +27,9 @@ from gpureport.importers.account import format_count
 from gpureport.parsing import LONGEST_LINE, MOST_UNPACKED_RATIO, UNPACKED_FREELY
 
 BLOCK = 2**20
-"""The size of a block, which fits in the processor's cache while it is hashed and cleaned."""
+"""Size of a block, which fits in the processor's cache while it is hashed and cleaned."""
 PIECE_BYTES = 5 * 2**20
-"""The size of a piece; 4 MiB takes 4% longer, and 6 MiB takes 30 MB more memory (measured)."""
+"""Size of a piece; 4 MiB takes 4% longer, and 6 MiB takes 30 MB more memory (measured)."""
 
 
 @dataclass(slots=True)
@@ -150,7 +150,7 @@ class RawFile:
 
 
 _CHUNK = 4096
-"""The number of bytes to decompress at once, which bzip2 can expand to 80 MB."""
+"""Number of bytes to decompress at once, which bzip2 can expand to 80 MB."""
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _DECODERS: dict[bytes, Callable[[], Any]] = {
     b"\x1f\x8b\x08": partial(zlib.decompressobj, 16 + zlib.MAX_WBITS),
@@ -195,7 +195,7 @@ def _unpack_zstd(chunks: Iterator[bytes], account: ByteAccount) -> Iterator[byte
 
 
 def archive_kind(file: RawFile) -> str | None:
-    """Return a file's kind of archive, even if compressed, or None for any other file."""
+    """Return what kind of archive a file is, even if compressed, or None for any other file."""
     if next(decompressed_blocks(file, _HEADER), b"")[_TAR_AT:].startswith(_TAR):
         return "a tar archive"
     return next((name for magic, name in _ARCHIVES.items() if file.first_bytes().startswith(magic)), None)

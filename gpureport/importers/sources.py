@@ -46,7 +46,7 @@ _NO_LOGS = {"output.log", ".md", ".json", ".toml", ".html", ".pdf", ".png", ".sv
 
 
 def find_tracker(source: str) -> Tracker | None:
-    """Return the tracker of a store, a locator or path that may end with `#` and a run."""
+    """Return the tracker of a store, given its locator or path, which may end with `#` and a run."""
     store = _find_store_path(source) or str(hold_stream(source) or source)
     if not source.startswith(LOCATORS) and not _may_be_store(Path(store)):
         return None
@@ -128,7 +128,7 @@ _STREAMS: dict[str, Path] = {}
 
 
 def hold_stream(source: str) -> Path | None:
-    """Return a file with the content of a pipe or standard input, otherwise None."""
+    """Return a file with the content of a pipe or standard input, or None for other sources."""
     is_stream = source == "-" or (path_exists(source) and not is_folder(source))
     if is_stream and not Path(source).is_file() and source not in _STREAMS:
         _STREAMS[source] = _spool(source)
@@ -275,7 +275,7 @@ def strip_suffixes(name: str) -> str:
 
 
 def split_path(locator: str) -> tuple[tuple[str, ...], int]:
-    """Return the parts of a log's path, without a usual file name, and how many form its name."""
+    """Return the parts of a log's path, without a common file name, and how many of them name the run."""
     path = Path(locator)
     folders = path.resolve().parent.parts[1:]
     name = strip_suffixes(path.name) if path.suffix in record_folder.COMPRESSED_SUFFIXES else path.stem

@@ -173,7 +173,7 @@ def match_devices(known: Sequence[Device], devices: Sequence[Device]) -> list[tu
 
 
 def relate_logs(one: Log, other: Log, *, copies: bool = True) -> str:
-    """Return how two logs are related, judged by GPUs that both record at the same time; empty if there are none.
+    """Return how two logs are related, judged by GPUs that both record at once, or empty if there are none.
 
     They are the `same` if a uuid, a serial number or (with `copies`) most rows are equal, `apart` if
     identities conflict, and otherwise `untold`.

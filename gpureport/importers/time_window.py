@@ -70,7 +70,7 @@ def _parse_moment(option: str, text: str, run: Run) -> int:
 
 
 def cut_recording(recording: Recording, window: Window) -> Recording:
-    """Return part of a run, without its stated work if training metrics show the part's."""
+    """Return part of a run, without the run's stated work if training metrics show the part's work."""
     run, training, quality = recording.run, recording.training, recording.run.quality
     start, end = window.bounds(run)
 

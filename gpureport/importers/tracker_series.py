@@ -228,7 +228,7 @@ _COVERED, _EQUAL = 0.8, 60_000_000
 def attach_log(
     name: str, path: Path, tables: dict[Device, "pa.Table"], lasted: tuple[int, int], options: ReadOptions
 ) -> tuple[Quality, tuple[Source, ...]]:
-    """Replace the tables of devices in a log. Return the account and sources that it adds to the run."""
+    """Replace the tables of devices that a log covers. Return the account and sources that it adds to the run."""
 
     def refuse(why: str) -> tuple[Quality, tuple[Source, ...]]:
         return Quality(notes=(f"{name} is attached to the run but {why}.",)), ()

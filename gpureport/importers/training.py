@@ -43,12 +43,12 @@ _STEPS = ("step", "global_step", "iteration", "iter", "steps", "current_steps", 
 _WHOLE = re.compile('"(?:log_history|traced_step_time_ms)"')
 _MARKED, _FIRST_LINES = 100, 20
 _FEW, _FALLING = 2, 0.1
-"""The number of rows above which times are checked; they are durations if this share of them falls."""
+"""Number of rows above which times are checked; they are durations if this share of them falls."""
 _SLOW = 2
 """The first iterations count as start-up if they take this many times as long as usual."""
 _LONGEST_TIME = 1e8
 _KINDS = ("none", "elapsed", "local", "utc")
-"""The kinds of times that rows may have."""
+"""Kinds of times that rows may have."""
 _NOTES = {
     "none": ["The training log contains no times, so its points have only steps."],
     "elapsed": ["The training log counts its times from 0, which is assumed to be the first sample of the run."],
@@ -284,7 +284,7 @@ def _count_work(done: columns.FloatArray, account: Account, *, of_epochs: bool) 
     gained, usual = count_gains(done)
     if begun := int(((np.diff(done) < 0) & (gained > 0)).sum()):
         times = "once" if begun == 1 else f"{begun} times"
-        account.note(f"The steps of the training log begin anew {times}, so the last step of each count was added up.")
+        account.note(f"The steps of the training log restart {times}, so the last steps of all counts were added up.")
     # epoch 0 is the first epoch; a fractional epoch is the amount done
     is_part = of_epochs and bool((done % 1).any())
     each = min(float(done[0]) or float(of_epochs and not is_part), usual)

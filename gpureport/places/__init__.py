@@ -155,7 +155,7 @@ class RemotePath(PurePosixPath):
             return client.get_file_info([self.path])[0]
 
     def check_bucket(self) -> None:
-        """Call this before work that needs the bucket."""
+        """Raises PlaceError if the bucket is missing or unreachable."""
         bucket = RemotePath(*self.parts[:2])
         try:
             if not bucket.exists():
@@ -209,7 +209,7 @@ def _open_client(scheme: str, *, large: bool) -> "fs.FileSystem":
 
 
 def find_shipped_folder(name: str) -> Path:
-    """Return a folder of gpureport: inside the package in a wheel and beside it in a checkout."""
+    """Return a folder shipped with gpureport: inside the package in a wheel, beside it in a checkout."""
     package = Path(__file__).parents[1]
     return package / name if (package / name).is_dir() else package.parent / name
 
@@ -229,7 +229,7 @@ def parse_place(text: str) -> Place:
 
 
 def map_places(function: Callable[[Item], Result], places: Sequence[Item]) -> list[Result]:
-    """Apply a function to each place, several at a time, since buckets respond slowly."""
+    """Return a function's result for each place. Calls run in parallel, since buckets are slow."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -237,7 +237,7 @@ def map_places(function: Callable[[Item], Result], places: Sequence[Item]) -> li
 
 
 def fetch(place: Place) -> Path:
-    """Return a path, or a local copy of an object or folder, even if missing. Changes are fetched again."""
+    """Return a local path as it is, or a copy of an object or folder, even if missing. Changes are fetched again."""
     if isinstance(place, Path):
         return place
     info = place.find_info()

@@ -29,7 +29,7 @@ class WrittenPath(NamedTuple):
 class ReadPath(NamedTuple):
     """An input of a command, with its `name` in messages. If it `is_closed`, nothing may be written into the folder.
 
-    Files with one of the `suffixes` may be overwritten, since the command does not read them from the folder.
+    Files with one of the `suffixes` may be overwritten, since the command does not read them.
     """
 
     place: Place

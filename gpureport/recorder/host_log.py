@@ -22,7 +22,7 @@ _NOT_COUNTED = (OSError, RuntimeError, NotImplementedError, AttributeError)
 _STAT_BYTES = 4096
 """More bytes than /proc/PID/stat can contain."""
 _SEARCH_SHARE = 0.003
-"""The share of a core that searches for new processes may use. Slow searches are repeated less often."""
+"""Share of a core that searches for new processes may use. Slow searches are repeated less often."""
 _TICK, _PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
 _PARENT, _OWN, _WAITED, _START, _PAGES = 1, slice(11, 13), slice(13, 15), 19, 21
 """Indices of fields after the program's name in /proc/PID/stat (see proc_pid_stat(5))."""
@@ -146,7 +146,7 @@ class Usage(NamedTuple):
 
 
 class Load(NamedTuple):
-    """A job's load since the last snapshot: cores used in all and by the busiest process, and bytes of the largest."""
+    """A job's load since the last snapshot: cores used (total and by the busiest process), and bytes of the largest."""
 
     cores: float | None
     busiest: float | None

@@ -121,7 +121,7 @@ class LineFile:
 
 
 class LoggedProgram:
-    """Runs a program and copies its lines. If the program ends by itself, it is restarted, and `restarts` increases.
+    """Runs a program and logs its output. If the program ends by itself, it is restarted, and `restarts` increases.
 
     The program prints to a pseudo-terminal, since nvidia-smi writes to a pipe in blocks of several kilobytes, which are
     lost when it is killed. The program has its own session, so that Ctrl-C reaches only the job. `descriptor` is our

@@ -32,7 +32,7 @@ _AFTERWARDS = 1.2
 """Intervals of at least one second to record after the job, so that the logs show its end."""
 _HEADER_AND_ROW = 2
 _PART = ".part"
-"""The suffix of the run file while it is being written."""
+"""Suffix of the run file while it is being written."""
 
 
 class RecordingSession:
@@ -217,7 +217,7 @@ def _name_local_zone() -> str:
 
 
 def _make_folder(folder: Path) -> None:
-    """Raises SettingsError if the folder contains a recording or cannot be made."""
+    """Make the folder. Raises SettingsError if it contains a recording or cannot be made."""
     names = (RUN_FILE, str(Path(RUN_FILE).with_suffix(_PART)), *LOGS)
     # a dangling link counts as an existing file, since writing would follow the link
     taken = next((name for name in names if os.path.lexists(folder / name)), None)

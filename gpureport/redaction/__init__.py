@@ -38,7 +38,7 @@ _OPENS = (
     "|private|product|secret|service|session|signing|ssh|storage|subscription|wandb|webhook"
 )
 _COUNTS = "per|total|seen|max|num|processed"
-"""Words before `key` that mark a secret, and words before `token` that mark a count of tokens."""
+"""Words before `key` that mark a secret, and words before `token` that mark a count."""
 _HEADED = re.compile(
     rf"(?<![\w.\-])((?:(?i:{_OPENS}|{_COUNTS})[ \t]{{1,4}}|[A-Za-z]{{1,20}}/)?[A-Za-z][\w.\-]*+)"
     r"[ \t]{0,4}:[ \t]{0,4}(?![:/])"
@@ -76,7 +76,7 @@ _SHOWN, _LOOKED_BEYOND = 200, 2000
 _LONGEST_KEPT = 1000
 """Maximum length of a cached text. Most texts recur, but a log line may have a million characters."""
 EXTRA = "extra_"
-"""The prefix of columns that contain a log's other fields as text."""
+"""Prefix of columns that contain a log's other fields as text."""
 
 
 def redact_text(text: str) -> str:
@@ -99,7 +99,7 @@ def _redact(text: str, _version: int) -> str:
 
 
 def redact_start(text: str, longest: int = _SHOWN) -> str:
-    """Return a text's beginning, redacted before the cut: half a secret goes unrecognised."""
+    """Return a text's beginning, redacted before the cut, since half a secret goes unrecognised."""
     return redact_text(text[: longest + _LOOKED_BEYOND])[:longest]
 
 

@@ -11,12 +11,12 @@ from gpureport.errors import SettingsError
 from gpureport.regular_files import UnsafeFileError, code_system_error, read_small_text
 
 _piped: ContextVar[dict[Path, "TomlText"] | None] = ContextVar("piped", default=None)
-"""The content of pipes, which can be read only once, or None if nothing is kept."""
+"""Content of pipes, which can be read only once, or None if nothing is kept."""
 
 _DEEPEST = 50
 """Maximum depth of nested tables and lists, since Python prints and compares values recursively."""
 _MOST_KEY_WORK = 20_000_000
-"""Maximum sum of the squared number of dots per line, excluding strings, to limit the time for dotted keys."""
+"""Maximum sum of squared dot counts per line, excluding strings, to limit the time for dotted keys."""
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'')
 _WHOLE = 2**63
 """Whole numbers in TOML must be below this."""

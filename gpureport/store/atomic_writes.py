@@ -137,7 +137,7 @@ def remove_folder(folder: Place, last: str) -> None:
 def remove_stale_files(runs: Place, targets: str = "") -> None:
     """Remove files that killed writers left at least a day ago. None are left in buckets.
 
-    With `targets`, a pattern for shared folders, remove no folders, and only files whose final names match.
+    In shared folders, `targets` is a pattern for final names: only files that match are removed, and no folders.
     """
     for left in () if isinstance(runs, RemotePath) else runs.glob(".tmp-*"):
         with suppress(OSError):

@@ -25,7 +25,7 @@ from gpureport.regular_files import UnsafeFileError, check_regular_file, code_sy
 RUN_FILE = "run.json"
 """The file that marks a folder as a run."""
 _FIRST_KEYS = {"importer_version", "columns", "run"}
-"""The keys of runs stored before checksums existed."""
+"""Keys of runs stored before checksums existed."""
 _DAMAGE = (ValueError, RecursionError, KeyError, TypeError, AttributeError)
 """Errors from reading a damaged `run.json`; msgspec raises ValueErrors."""
 

@@ -149,7 +149,7 @@ class SeriesWriter:
 
 
 def _share_groups(devices: Iterable["pa.Table"]) -> Iterator["pa.Table"]:
-    """Devices with few rows share a row group, and other devices have their own."""
+    """Yield row groups. Devices with few rows share one, and others have their own."""
     short: list[pa.Table] = []
     for table in chain(devices, [None]):
         if short and (table is None or sum(map(len, short)) + len(table) > _SHARED_ROWS):
@@ -197,7 +197,7 @@ def write_training(table: "pa.Table", path: Path) -> None:
 
 
 def open_series(path: Place, names: Sequence[str], devices: Sequence[str], expected: str | None) -> SeriesRows:
-    """The file is kept in memory, and the rows of each device are read on demand."""
+    """Return a file's rows, which are read on demand from a copy in memory."""
     file = _open_verified(path, expected)
     if missing := {*names} - {*file.schema_arrow.names}:
         raise ValueError(f"{path} lacks {', '.join(sorted(missing))}")

@@ -21,7 +21,7 @@ from gpureport.store.run_records import RUN_FILE, RunIndex, StoredRun, read_stor
 from gpureport.store.run_selection import RunLookup, find_store_folder
 
 FORMAT = 1
-"""The version of the store's layout; version 1 (2026-11) has run.json and hardware.parquet for each run."""
+"""Version of the store's layout; version 1 (2026-11) has run.json and hardware.parquet for each run."""
 _SERIES, _TRAINING = "hardware.parquet", "training.parquet"
 _MOST_ROWS_IN_MEMORY = 6_000_000
 """Maximum number of a run's rows read at once, about 400 MB."""

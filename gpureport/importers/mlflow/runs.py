@@ -39,7 +39,7 @@ _DATABASE_SERVERS = {"postgresql", "postgres", "mysql", "mssql", "oracle"}
 _SERVERS = {"http", "https", "databricks", "databricks-uc", "uc"}
 _GIVE = "give mlflow.db, an mlruns folder or an http URL"
 PUBLISHED_PREFIX = "gpureport."
-"""The prefix of tags and metrics that gpureport publishes."""
+"""Prefix of tags and metrics that gpureport publishes."""
 _KEPT_TAGS = {"mlflow.source.git.commit", "mlflow.note.content", "mlflow.autologging"}
 """MLflow's own tags that describe a run."""
 _HOW_TO_RECORD = (
@@ -80,7 +80,7 @@ def refuse_database_server(scheme: str, store: str) -> None:
 
 
 def open_store(store: str) -> Store:
-    """Open the store with this path or URL or, if empty, the one MLflow would use here."""
+    """Open the store at this path or URL or, if empty, the one MLflow would use here."""
     usual = (name for name in ("mlflow.db", "mlruns") if Path(name).exists())
     store = store or os.environ.get("MLFLOW_TRACKING_URI") or next(usual, "mlflow.db")
     match = None if path_exists(store) else _SCHEME.match(store)
@@ -185,7 +185,7 @@ def _read_node(
 
 
 def _assign_writers(steps: "FloatArray | IntArray") -> IntArray:
-    """Return which monitor logged each tick. A monitor's steps count its ticks."""
+    """Return which monitor logged each tick. A monitor's step number is its tick count."""
     found = np.zeros(len(steps), dtype=np.int64)
     if len(np.unique(steps)) == len(steps):
         return found

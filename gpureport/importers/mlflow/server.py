@@ -261,7 +261,7 @@ def _pairs(data: Mapping[str, Any], part: str) -> dict[str, str]:
 
 
 def load_mlflow(where: str) -> Any:
-    """Import the optional module mlflow with telemetry turned off, which takes seconds."""
+    """Import the optional module mlflow with telemetry off. This takes seconds."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
     try:

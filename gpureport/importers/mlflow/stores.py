@@ -246,7 +246,7 @@ def _list_names(folder: Path, deepest: int = DEEPEST_FOLDER) -> list[str]:
 
 
 def _find_experiments(root: Path) -> Iterator[tuple[Path, str]]:
-    """Yield each experiment's folder and name; runs reveal one with damaged metadata."""
+    """Yield each experiment's folder and name; one with damaged metadata is recognised by its runs."""
     for path in (*_list_folder(root), *_list_folder(root / ".trash")):
         if path.name.isdigit() and path.is_dir():
             said: dict[str, str] = {}

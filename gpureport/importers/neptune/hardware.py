@@ -60,7 +60,7 @@ _UNNAMED = re.compile(r"^(?:monitoring|(?:runtime|system)(?:/\d+)?)(?:/|$)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """A namespace of a run; zeros are missing if Neptune's `client` recorded it."""
+    """A namespace in a run; zeros are missing if Neptune's `client` recorded it."""
 
     run: Stored
     path: str
@@ -247,7 +247,7 @@ def _mark_starts(times: IntArray) -> BoolArray:
 
 
 def _drop_copies(blocks: Sequence[DeviceRows]) -> list[DeviceRows]:
-    """Return a device's rows; where processes overlap, keep those of the shortest."""
+    """Return a device's rows, keeping only the shortest process's where processes overlap."""
     kept: list[DeviceRows] = []
     for block in sorted(blocks, key=lambda each: (int(each.times[-1] - each.times[0]), each.process.path)):
         copies = np.zeros(len(block.times), dtype=np.bool_)

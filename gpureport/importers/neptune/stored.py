@@ -36,7 +36,7 @@ from gpureport.regular_files import check_regular_file, code_system_error, read_
 
 Scalar = str | int | float | bool
 Points = dict[str, list[tuple[int, float, float]]]
-"""The time, value and step of each point, by path."""
+"""Time, value and step of each point, by path."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -89,7 +89,7 @@ _PART = re.compile(r"(?P<run>.*?)_?part_(?P<number>\d{1,18})\.parquet(?:\.tmp)?"
 _DAMAGE = (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError, ValueError, KeyError)
 _HOUR = 3_600_000_000
 _QUARTER, _NEAR = _HOUR // 4, 120_000_000
-"""The unit of zone offsets, and how far the first sample may be from a multiple of it."""
+"""Unit of zone offsets, and how far the first sample may be from a multiple of it."""
 Found = dict[tuple[str, str], Stored]
 
 
@@ -292,7 +292,7 @@ def _read_folder(run: Stored, folder: Path, root: Path) -> Points:
             except _NO_OPERATION:
                 torn.append(number)
         if torn[:1] == [1] and len(lines) > 1:
-            raise SourceError(str(path), "line 1 is no client operation", "copy the folder again", code="damaged_run")
+            raise SourceError(str(path), "line 1 is not an operation", "copy the folder again", code="damaged_run")
         if torn:
             # a killed process may leave half a line, but only at the end
             reason = CUT_LAST_LINE if torn == [len(lines)] else TORN

@@ -57,7 +57,7 @@ _TARGETS = (
     | ATTRIBUTE_FIELDS
 )
 PREFERRED = frozenset(metric.recorded_by for metric in BY_NAME.values())
-"""The fields to prefer if a log has two fields for a metric."""
+"""Fields to prefer if a log has two fields for a metric."""
 _MOST = 500
 """Maximum number of fields in a header; nvidia-smi supports 241."""
 _HEADING = r"[\w.]++[ _]*+(?:\[[^\]\n]*+\]|[\[(]?[\w%°]*+[\])]?)"

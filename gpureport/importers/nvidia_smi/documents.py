@@ -290,7 +290,7 @@ _GOES_ON = re.compile(r"\|(?![-=])(?:[^|]*\|){3}")
 _MOST_LINES, _ABOVE, _LONGEST = 3, 4, 1_000
 _SOUND = re.compile(r"[+|][-=].*|\|(?:[^|]*\|){1}|\|(?:[^|]*\|){4}|\D*")
 """Matches lines that are not about a GPU: borders, headings, processes and MIG instances."""
-_LACKS = "Tables lack clock event reasons; whole watts hide throttling: use --query-gpu. Process lists are not read."
+_LACKS = "Tables lack clock event reasons, and whole watts hide throttling; use --query-gpu. Process lists are ignored."
 _ZONES = "Times above the tables name a zone, but they are read as written, without conversion."
 _WORDS = r"N/A|ERR!|On|Off"
 _GPU_LINES = re.compile(
@@ -306,7 +306,7 @@ _FIELDS = (
     *("index", "name", "pci.bus_id", "ecc.errors.uncorrected.volatile.total", "fan.speed", "temperature.gpu", "pstate"),
     *("power.draw", "enforced.power.limit", "", "memory.used", "memory.total", "utilization.gpu", "mig.mode.current"),
 )
-"""The field of each group; the unnamed group is text in place of both memory sizes."""
+"""Field of each group; the unnamed group is text in place of both memory sizes."""
 _MEASURED = ("utilization.gpu", "temperature.gpu", "power.draw")
 """A GPU is lost if all of these fields contain errors."""
 

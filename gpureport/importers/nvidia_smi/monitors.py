@@ -53,11 +53,11 @@ _SERIES = {
     "nvlrx": ("nvlink_receive_bytes_per_second", "MiB/s"),
     "temp": ("gpu_temperature_celsius", "C"),
 }
-"""The metric and unit of each heading, in dmon's order; dmon's MB are MiB. Headings from `gract` on come from
+"""Metric and unit of each heading, in dmon's order; dmon's MB are MiB. Headings from `gract` on come from
 `--gpm-metrics` (Hopper and newer; driver 580.159.04 on an H100). `temp` is the only temperature in old drivers.
 """
 _USUAL = {count + 3: ["Date", "Time", "gpu", *[*_SERIES][:count]] for count in (11, 21)}
-"""The columns of `dmon -o DT` by their number: the default columns, and all columns of `-s` (R550 and newer)."""
+"""Columns of `dmon -o DT` by their number: the default columns, and all columns of `-s` (R550 and newer)."""
 _UNITS = "#YYYYMMDD, HH:MM:SS, Idx, W, C, C(?:, %){6}, MHz, MHz(?:, %, bool(?:, MB){3}(?:, errs){3}(?:, MB/s){2})?"
 _HEADERLESS = re.compile(rf"(?:{_UNITS}| ?\d{{8}}, \d\d:\d\d:\d\d(?:, *(?:\d+|-))+)\s*", re.ASCII)
 _OTHER_UNITS = re.compile("#YYYYMMDD, HH:MM:SS, Idx, [^#]")

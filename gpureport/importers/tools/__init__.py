@@ -27,10 +27,10 @@ Meaning = tuple[str, str]
 Meanings = Mapping[str, Meaning]
 Column = tuple[int, int | None, str, Meaning]
 Form = tuple[str, Callable[[str], bool], Callable[..., Iterator[columns.Rows]]]
-"""The name of a form, and functions that recognise and read a log."""
+"""Name of a form, and functions that recognise and read a log."""
 T = TypeVar("T")
 JSON, NVITOP, WANDB, GPUZ, LIGHTNING, TEGRASTATS = (dict[str, Meaning]() for _ in range(6))
-"""The metric that each name stands for, by tool; JSON covers gpustat, nvtop and all-smi."""
+"""The metric for each name, by tool; JSON covers gpustat, nvtop and all-smi."""
 _NAMES = """
 uuid | uuid
 driver | driver

@@ -77,7 +77,7 @@ _TABLE = {
     "clock_event_hw_power_brake_slowdown_seconds_total": "ns: DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_NS 1424",
     MASK: ": DEV_CLOCKS_EVENT_REASONS DEV_CLOCK_THROTTLE_REASONS 112 DVCCTR",
 }
-"""The units and fields of each metric: symbols without `DCGM_FI_`, numbers, and tags."""
+"""Units and fields of each metric: symbols without `DCGM_FI_`, numbers, and tags."""
 FIELDS: dict[str, tools.Meaning] = {}
 for _metric, _text in _TABLE.items():
     for _unit, _, _names in (each.partition(": ") for each in _text.split("; ")):
@@ -191,7 +191,7 @@ _STATS = {
 _SECTION = re.compile(r"\| (?:GPU ID: (\d{1,4})|Summary) *\|", re.ASCII)
 _FIGURE = re.compile(r"\| ([^|*]+?) *\*? *\| (?:Avg: )?([^|,]*?)(?:,[^|]*)? *\|")
 _MEANS = (
-    "The statistics of a job are means over the whole job and its peak memory. They are placed at the start and "
+    "The statistics of a job are means over the whole job, and its peak memory. They are placed at the start and "
     "end of the job, and do not show what happened in between."
 )
 _SUMMARY = "A summary does not state the number of GPUs, so it is read as one GPU."

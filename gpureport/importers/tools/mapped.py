@@ -181,7 +181,7 @@ _GPU = re.compile(r"(?:gpu|cuda|device|card)[ _:.\-]*(\d{1,3})", re.IGNORECASE |
 
 
 def draft_map(text: str) -> str:
-    """Draft a map; return an empty string if no line has headings."""
+    """Return a draft of a map, or an empty string if no line has headings."""
     for (line, below), delimiter in product(pairwise([*filter(str.strip, text.splitlines()), ""]), _DELIMITERS):
         header, row = (tools.split_cells(each, delimiter) for each in (line, below))
         texts = {cell for cell in header if cell and headings.parse_number(cell) is None}

@@ -118,7 +118,7 @@ def read_tegrastats(lines: Iterable[str], first: int, account: Account) -> Itera
 
 _Table = tuple[int | None, list[tools.Column]]
 _ALLOCATED, _CORE = "memoryAllocated", "core"
-"""The percentage of memory in use, and the load of a core."""
+"""Percentage of memory in use, and the load of a core."""
 
 
 @tools.form
