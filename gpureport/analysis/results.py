@@ -20,7 +20,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """The time in which a job held GPUs, and that of sustained work: `active` per GPU, `window` overall."""
+    """When a job held GPUs, and when they did sustained work: `active` per GPU, `window` overall."""
 
     number: int
     interval: Interval
@@ -54,7 +54,7 @@ class MetricSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterReading:
-    """A driver counter's rise, the part in log gaps, and the numbers of resets and impossible rises."""
+    """A driver counter's rise, the part of it in log gaps, and the numbers of resets and impossible rises."""
 
     total: float
     in_gaps: float
@@ -95,7 +95,7 @@ class StageStatistics:
 
 LOST_CLASSES = ("hollow", "low_use", "throttled", "waiting_for_input", "idle", "unused", "startup", "tail", "gpu_lost")
 GPU_TIME_CLASSES = ("computing", "short_pauses", *LOST_CLASSES, "no_samples", "no_job")
-"""Classes of GPU time; `throttled` is a fifth of the time at 80% of the reference clock."""
+"""Classes of GPU time; at 80% of the reference clock, a fifth of the time is `throttled`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ class GpuTime:
 
     @property
     def job_seconds(self) -> float:
-        """Time in which a job may have held the GPU; shares refer to it."""
+        """Time in which a job may have held the GPU; shares are relative to it."""
         return fsum(amount for name, amount in self.seconds if name != "no_job")
 
     @property
@@ -135,7 +135,7 @@ def sum_seconds_by_class(times: Iterable[Iterable[tuple[str, float]]]) -> dict[s
 
 
 NOTABLE = 0.1
-"""Share of the observed job time from which short pauses are reported."""
+"""Share of the observed job time above which short pauses are reported."""
 
 
 def measure_pauses_ratio(seconds: Mapping[str, float]) -> float:
@@ -235,10 +235,10 @@ class Analysis:
         run: the run.
         findings: sorted by severity, then lost time, then start.
         not_judged: kinds that could not be judged, and why.
-        statistics: one entry for each device; for GPUs, over the time of the jobs.
+        statistics: one entry for each device; for GPUs, over the time in jobs.
         gpu_time: one entry for each GPU.
         cost: the cost of the run; None if neither prices nor carbon are known.
-        jobs: the jobs in the log, in order of time; empty if no GPU was used.
+        jobs: the jobs in the log, in chronological order; empty if no GPU was used.
         phases: start-up, steady and tail, in order.
         stages: one entry for each stage, in the order in which they began.
     """

@@ -26,9 +26,9 @@ Words = Mapping[str, Any]
 class RootCause:
     """A kind that explains findings of another kind.
 
-    `when` the other finding occurs: `during` the root, `since` its start, or `ever`. `causes`
-    restricts the causes of the root, and `explains` those of the other. With `needs_place`, the
-    root must have devices and times.
+    `when` says when the other finding occurs: `during` the root, `since` its start, or `ever`.
+    `causes` lists the possible causes of the root, and `explains` those of the other finding.
+    With `needs_place`, the root must have devices and times.
     """
 
     kind: str

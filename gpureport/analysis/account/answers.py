@@ -1,4 +1,4 @@
-"""Links findings to their roots, states each kind's outcome, and lists what samples cannot show."""
+"""Links findings to root causes, states each kind's outcome, and lists what samples cannot show."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -19,11 +19,11 @@ _COVERED_SHARE = 0.9  # share of a consequence's time that its root must cover
 _RESOLVED = 1.8
 """Number of sampling intervals per driver period above which rows repeat readings: two, less jitter."""
 _PART_TIME, _AVERAGING = {(8, 0), (9, 0)}, (8, 0)
-"""Compute capabilities whose sensor measures part of the time, and the first that averages power (NVML)."""
+"""Compute capabilities whose sensors measure a quarter of the time, and the first that averages power (NVML)."""
 
 
 def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection[str]) -> tuple[Finding, ...]:
-    """Return the findings in the same order, each with its root cause or its consequences.
+    """Return the findings in the same order, each linked to its root cause or consequences.
 
     Findings that share a kind and a cause act as one root.
     """
@@ -99,7 +99,7 @@ def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[No
         if doubted:
             entry = doubts.unjudged(said.kind, "implausible_readings", said.device, what=doubted[0])
         elif lacking and columns.issuperset(lacking):
-            # the log has the column but no value in it, so recording it again would not help
+            # recording a column that has no values again would not help
             entry = doubts.unjudged(said.kind, "logged_without_values", said.device, what=" and ".join(lacking))
         pairs.append((entry, whole := replace(entry, device=None)))
         devices.setdefault(whole, set()).add(entry.device)
@@ -110,7 +110,7 @@ def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[No
 def answer_kinds(
     run: Run, rules: Sequence[Rule], findings: Sequence[Finding], not_judged: Sequence[NotJudged]
 ) -> Iterator[Answer]:
-    """Yield each kind's answer per node and GPU model. Findings on the node's hosts count too."""
+    """Yield the outcome of each kind per node and GPU model; findings on the node's hosts count."""
     groups = group_pairs(((gpu.node, gpu.model), gpu) for gpu in run.gpus)
     for (node, model), gpus in groups.items() or [((None, None), list[Device]())]:
         hosts = (host.id for host in run.hosts if not gpus or host.node in {None, node})
@@ -154,7 +154,7 @@ def list_caveats(context: Context) -> Iterator[tuple[str, str]]:
             seen = f"The power sensor of the {gpu.model} measures only a quarter of the time (arXiv 2312.02741)."
             yield "power_sensor", seen
         elif gpu.compute_capability < _AVERAGING:
-            yield "power_sensor", f"A power reading of the {gpu.model} shows one moment: power in between is not seen."
+            yield "power_sensor", f"A power reading of the {gpu.model} shows one moment, not power between readings."
     if metered and any(context.all_series[series.device.id].gaps for series in known):
         yield "energy_without_gaps", "The integral of power leaves out log gaps."
 
@@ -169,20 +169,20 @@ def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str
         yield "short_gaps", f"Idle gaps {unsought if shortest < SHORTEST_GAP else unseen}."
         if interval > POINT_SAMPLE_SECONDS:
             many = "waits that recur faster than the sampling rate are visible only in the mean"
-            yield "point_samples", f"With {apart}, each utilisation value is a sample of at most 1 s: {many}."
+            yield "point_samples", f"With {apart}, each utilisation value covers at most 1 s: {many}."
     for series in [series for series in known if series.sampling_rate.denser is not None][:1]:
         usual = phrases.duration(series.interval)
         denser = phrases.duration(series.sampling_rate.denser or 0.0)
-        yield "denser_part", f"Samples are {usual} apart ({denser} in parts); shorter events are ignored even there."
+        yield "denser_part", f"Samples are {usual} apart ({denser} in parts); even there, shorter events are ignored."
     sparse = [series for series in known if series.sampling_rate.slow]
     if sparse:
         slow = [to_spans(Interval(one.start, one.end) for one in each.sampling_rate.slow) for each in sparse]
         length = phrases.duration(max(map(total_seconds, slow)))
         lengths = sorted({each.interval for series in sparse for each in series.sampling_rate.slow})
         apart = f"{' or '.join(map(phrases.duration, lengths))} apart instead of {phrases.duration(sparse[0].interval)}"
-        yield "sparser_part", f"For {length}, samples are {apart}; idle gaps are looked for only in the rest."
+        yield "sparser_part", f"For {length}, samples are {apart}; no idle gaps are sought in that time."
     repeated = [each for each in used if each.resolution(UTILISATION) > _RESOLVED * each.interval]
     if repeated:
         period = phrases.duration(max(series.resolution(UTILISATION) for series in repeated))
-        often = f"According to NVIDIA, the driver reads utilisation no more often than every {period}"
-        yield "slow_refresh", f"{often}: rows in between repeat the last value, and nothing shorter can be seen."
+        often = f"According to NVIDIA, the driver updates utilisation at most every {period}"
+        yield "slow_refresh", f"{often}: rows in between repeat the last value, so shorter changes cannot be seen."

@@ -1,8 +1,8 @@
 """Divides every second of every GPU into classes, after all rules have run.
 
 Each moment falls into the first class of `_list_claims` that applies. For waiting, low use and
-short pauses, only the share in which no kernel ran counts. The rest is computing, less the cost
-of throttled clocks, so computing means the same in every step of a comparison.
+short pauses, only the share in which no kernel ran counts. The rest is computing, less time
+lost to throttled clocks, so that computing means the same throughout a comparison.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -32,7 +32,7 @@ _ROUNDING = 1e-6
 _BY_USE = float("nan")  # instead of a share: the part of each moment without a kernel
 
 Claim = tuple[str, str, Spans, float]
-"""A class, its cause, the time that it claims, and the share of that time."""
+"""A class, its cause, the time that it claims, and the share of that time that counts."""
 Divided = dict[tuple[str, str], FloatArray]
 
 
@@ -84,7 +84,7 @@ def _divide(  # noqa: PLR0913, PLR0917 - the classes of time, and the share of e
     lost: FloatArray | None,
     edges: IntArray,
 ) -> Divided:
-    """Return the seconds per class and cause between `edges`. Of overlapping claims, the first applies."""
+    """Return the seconds per class and cause between `edges`. If claims overlap, the first applies."""
     (start, end), whole = series.averaging_windows(window), to_spans([window])
     held = [intersection(spans, whole) for _, _, spans, _ in [*claims, *causes]]
     cuts = np.sort(np.concatenate([start, end, edges, *(spans.ravel() for spans in held)]), kind="stable")

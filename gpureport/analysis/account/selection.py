@@ -1,4 +1,4 @@
-"""Applies the kinds that a user selects and the limits that a user sets."""
+"""Applies a user's selection of kinds and settings of limits."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from gpureport.settings import Settings
 
 
 def kinds_by_name(rules: Sequence[Rule]) -> dict[str, tuple[str, ...]]:
-    """Return the kinds for each name. The name of a rule stands for all its kinds."""
+    """Return the kinds that each name selects. A rule's name selects all its kinds."""
     names = {kind: (kind,) for rule in rules for kind in rule.kinds}
     return names | {rule.name: rule.kinds for rule in rules if rule.name not in names}
 

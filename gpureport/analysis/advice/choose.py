@@ -30,7 +30,7 @@ _PREFETCHED = 4  # batches that each worker loads ahead; twice PyTorch's default
 _DERIVED = 1.05  # ratio due to rounding in values computed from an amount and a share
 _UNSET = {"prefetch_factor": 2.0, "accumulation": 1.0, "workers": None, "batch": None, "gpu_count": None}
 """Default values of settings, or None if unknown. All other settings are off by default."""
-USUAL_CHECK = "The finding is gone from the next report, and the work done per GPU-hour does not fall."
+USUAL_CHECK = "The next report no longer has the finding, and work per GPU-hour does not fall."
 _FEWEST, _MOST = 2, 8  # workers if the main process loads data, and the maximum if cores are unknown
 
 
@@ -93,7 +93,7 @@ class Step:
     """One way to save GPU time, as described in `steps.toml`.
 
     `needs` maps each condition's text to its function. `frameworks` contains None if the framework
-    may be unknown. `taken` names the check for whether a run took the step, and `changes` show this.
+    may be unknown. `taken` names the check of whether a run took the step; `changes` also show it.
     """
 
     name: str
@@ -253,7 +253,7 @@ _TAKEN: dict[str, tuple[_Told, tuple[str, ...]]] = {
     "accumulation": (lambda facts: _exceeds(facts, "accumulation", 1), ("accumulation",)),
     "large_batch": (lambda facts: _exceeds(facts, "batch", _FEW_SAMPLES - 1) and None, ("batch",)),
 }
-"""Checks of whether a run took a step, and their settings. Any other name is a setting that must be on."""
+"""Checks of whether a run took a step, and settings they read. Any other name is a setting that must be on."""
 
 
 def _tell_taken(name: str) -> tuple[_Told, tuple[str, ...]]:

@@ -71,7 +71,7 @@ def list_names(recording: Recording) -> list[str]:
 
 
 def read_points(recording: Recording, name: str | None, column: str = "value") -> tuple[IntArray, FloatArray]:
-    """Return the ordered times of a training metric (of all if None), and a column's values."""
+    """Return the ordered times of a training metric (all metrics if None), and a column's values then."""
     named = columns.valid(recording.training.column("timestamp"))
     if name is not None:
         named &= _find_text(recording.training.column("name"), name)
@@ -112,7 +112,7 @@ def find_job_events(recording: Recording) -> tuple[JobEvents, ...]:
 
 
 def place_events(known: Iterable[JobEvents], spans: Spans, near: float) -> Iterator[tuple[JobEvents, BoolArray]]:
-    """Yield the events that are mostly within `near` seconds of spans, and which spans have one."""
+    """Yield the events that are mostly within `near` seconds of spans, and a mask of spans with one."""
     wide = spans + (np.array([-1e6, 1e6]) * near).astype(np.int64)
     for event in known:
         if contains(union(wide), event.times).mean() >= _HALF:
@@ -147,7 +147,7 @@ def find_steps(recording: Recording, within: Interval | None = None) -> tuple[In
 
 
 def count_steps(recording: Recording, within: Interval) -> int:
-    """Return how many steps an interval logged, or 0 if they cover less than half of it."""
+    """Return how many steps were logged in an interval, or 0 if they cover less than half of it."""
     moments, steps = find_steps(recording, within) or (np.zeros(2), np.zeros(2))
     return int(steps[-1] - steps[0]) if 2 * (moments[-1] - moments[0]) >= within.end - within.start else 0
 

@@ -1,4 +1,4 @@
-"""Finds from use, power and memory when a job holds each GPU, when the GPU is busy, and when jobs restart."""
+"""Finds when a job holds each GPU, when the GPU is busy, and when jobs restart, from use, power and memory."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
@@ -25,7 +25,7 @@ NO_WORK, LITTLE_WORK, NO_JOB, STEPS = "no work", "little work", "no job", "steps
 """Causes of start-up and tail findings; with `STEPS`, the job trained without the GPUs."""
 WITHOUT_LASTING_WORK = frozenset({NO_WORK, LITTLE_WORK})
 """Causes of start-up findings about the whole run."""
-EMPTY_MEMORY = 2.0**27  # bytes; a process's context takes more, so with less, no process holds the GPU
+EMPTY_MEMORY = 2.0**27  # bytes; the context of any process takes more
 PROCESS_MEMORY = Threshold(
     value=2.0**29,
     unit="By",
@@ -33,8 +33,8 @@ PROCESS_MEMORY = Threshold(
     source="a driver or a display holds less, and a process with a context more",
 )
 """If more memory than this is in use, a process holds the GPU."""
-FREE_BETWEEN_JOBS = 60.0  # seconds; the next epoch or a restart begins sooner, so a longer pause separates jobs
-RESTART_SECONDS = 1800.0  # a similar job that begins sooner is a restart, as by a scheduler
+FREE_BETWEEN_JOBS = 60.0  # seconds; the next epoch or a restart begins sooner
+RESTART_SECONDS = 1800.0  # a similar job that begins sooner is a restart
 
 _SUSTAINED = 3.0  # seconds; an autotuning kernel before the first step is shorter
 _SHARE = 0.6  # active share of it; low enough for slow input pipelines
@@ -78,7 +78,7 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
 
     Activity is sustained if 60% of the samples in the next 3 s (at least 3 intervals) are active.
     Later bursts count if they are at least half as frequent as within the job. If the job works in
-    bursts, three or more earlier bursts count as well.
+    bursts, three or more earlier bursts also count.
     """
     rows = series.find_known_rows(UTILISATION)
     if within is not None:
@@ -107,7 +107,7 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
 
 
 def _estimate_working_watts(watts: FloatArray, work: BoolArray) -> float:
-    """Return the power halfway between a GPU's lowest and its power at work."""
+    """Return the power halfway between a GPU's lowest power and its power at work."""
     known = watts[work & ~np.isnan(watts)]
     if not len(known):
         return float("inf")
@@ -149,7 +149,7 @@ def _find_activities(series: Mapping[str, DeviceSeries], within: Interval | None
 def _find_light_work(
     gpu: DeviceSeries, hosts: Collection[DeviceSeries], within: Interval, active: Interval | None
 ) -> Interval | None:
-    """Return a GPU's activity from its first light use with its host at a limit."""
+    """Return a GPU's activity, from its first light use while its host is at a limit."""
     part = gpu.rows_between(within.start, (active.start if active else within.end) + 1)
     is_light = (gpu.values(UTILISATION)[part] >= _LIGHT_USE) & ~(gpu.values(MEMORY)[part] < PROCESS_MEMORY.value)
     # before the work, one busy thread may only be loading data
@@ -230,10 +230,10 @@ def find_jobs(recording: Recording) -> tuple[Job, ...]:
 def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tracked: bool = False) -> Occupancy:
     """Return the jobs, each GPU's time without a job, the series within jobs, and each GPU's activity.
 
-    A job lasts while any of its GPUs has memory in use. The time before counts as start-up, unless
-    it lasts half an hour with the host less than half as busy as later. After its first use, a GPU
-    has no job while it is idle and its memory is free. A tracker (`is_tracked`) logs all GPUs of
-    its host, so GPUs without work or memory in use are not part of the run.
+    A job lasts while any of its GPUs has memory in use. Earlier time counts as start-up, unless it
+    lasts half an hour and the host is then less than half as busy as later. After its first use, a
+    GPU has no job while it is idle and its memory is free. A tracker (`is_tracked`) logs all GPUs
+    of its host, so GPUs without work or memory in use are not part of the run.
     """
     gpus = pick(series, Scope.GPU)
     at_work = {name: one for name, one in series.items() if not (name in gpus and draws_only_display(one))}
@@ -274,7 +274,7 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
 
 
 def _find_session_breaks(series: DeviceSeries) -> intervals.Spans:
-    """Return log gaps of at least half an hour, 60 intervals and the sampled time."""
+    """Return log gaps no shorter than half an hour, 60 intervals or the sampled time."""
     rows = series.gap_rows
     breaks = np.column_stack([series.end[rows - 1], series.start[rows]])
     return intervals.drop_shorter(breaks, max(RESTART_SECONDS, series.observed_seconds, 60 * series.interval))
@@ -341,7 +341,7 @@ def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
 
 @memoized
 def find_other_use(series: DeviceSeries) -> tuple[intervals.Spans, float, float] | None:
-    """Return when another program uses a GPU around the job, its utilisation, and the job's."""
+    """Return when another program uses a GPU before and after the job, and the utilisation of both."""
     held, total = series.values(MEMORY), memory_total(series) or np.nan
     low = float(np.nanmin(held)) if series.is_recorded(MEMORY) else np.nan
     rows = np.flatnonzero(held > low + _TAKEN * (total - low))
@@ -370,7 +370,7 @@ def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int,
 
 
 def find_restart(jobs: Sequence[Job], job: Job, series: Mapping[str, DeviceSeries]) -> Interval | None:
-    """Return the pause before a job that restarts the previous one, or None in a series."""
+    """Return the pause before a job that restarts the previous one, or None in a series of jobs."""
     near = [each for each in jobs if abs(each.number - job.number) < _SERIES]
     begins = [each.number for before, each in pairwise(near) if _is_alike(before, each, series)]
     if job.number not in begins or {job.number - 1, job.number + 1} & {*begins}:

@@ -33,7 +33,7 @@ class Setting(NamedTuple):
 
 
 class CoreCount(NamedTuple):
-    """The numbers of logical cores of a host, or of one process with one GPU, and of GPUs that share them."""
+    """The number of logical cores of a host (or a process with one GPU), and of GPUs that share them."""
 
     cores: float
     gpus: int
@@ -68,7 +68,7 @@ class JobParams(dict[str, Setting]):
 
 
 def read_params(params: Iterable[tuple[str, str]], cores: float | None = None) -> JobParams:
-    """Return the settings in params and tags. `cores` replaces a missing number of cores."""
+    """Return the settings in params and tags. `cores` is the default number of cores."""
     known, settings = list(params), dict[str, list[Setting]]()
     for name, value in sorted(known):
         words, text = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower(), value.strip().lower()

@@ -31,9 +31,9 @@ def _list_counted(series: DeviceSeries, *reasons: str) -> Iterator[Evidence]:
 def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClock | None:
     """Return when heat lowered the clock, or None if unknown.
 
-    Without event bits and counters, this is inferred from clock, temperature and power. A power cap keeps
-    power at its limit, whereas heat keeps it lower. A GPU is hot near its temperature limit. If clock and
-    power fall much further, temperatures near the highest in the run also count as hot.
+    Without event bits and counters, clock, temperature and power decide. A power cap keeps power at
+    its limit; heat keeps it lower. A GPU is hot near its temperature limit. If clock and power
+    fall much further, temperatures near the highest in the run also count as hot.
     """
     if signals.are_events_recorded(series, *HEAT):
         return signals.hold_clock_by_events(series, *HEAT)

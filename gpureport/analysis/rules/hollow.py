@@ -80,7 +80,7 @@ def _find_spans(context: Context, series: DeviceSeries, limits: Limits) -> inter
 
 
 def _bound_mean(values: FloatArray, length: int) -> FloatArray:
-    """Return rolling means plus two standard errors; a sensor may sample single moments."""
+    """Return rolling means plus two standard errors, since a sensor may sample single moments."""
     mean = rolling_mean(values, length)
     spread = np.maximum(rolling_mean(np.square(values), length) - np.square(mean), 0.0)
     number = rolling_mean(~np.isnan(values), length) * length

@@ -117,7 +117,7 @@ def _find_cause(context: Context, limits: Limits, series: DeviceSeries, gap: Gap
 
 
 def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> Cause | None:
-    """Return whether other GPUs waited in a long gap (`hang`) or worked (`peers busy`)."""
+    """Return `hang` if other GPUs waited in a long gap, or `peers busy` if they worked."""
     peers = [one for other, one in context.working().items() if other != name]
     span = to_spans([gap.interval])
     used = [one.find_values(UTILISATION, span) for one in peers]
@@ -195,7 +195,7 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and their share o
 
 
 def _place(series: DeviceSeries, gaps: Sequence[Gap], cause: str) -> str:
-    """Return the sentence's case. `open` means that perhaps no job ran."""
+    """Return the sentence's case; `open` if it is unknown whether a job ran."""
     shows_jobs = series.is_recorded(MEMORY) or series.is_recorded("gpu_processes")
     is_open = max(gap.interval.seconds for gap in gaps) >= jobs.FREE_BETWEEN_JOBS and not shows_jobs
     if cause == "no process":
@@ -253,7 +253,7 @@ def find_edges(context: Context, limits: Limits) -> Found:
 
 
 def _read_use(context: Context, stretch: Interval) -> tuple[FloatArray, FloatArray, list[int]]:
-    """Return samples' seconds in a stretch, their utilisation, and readings per GPU."""
+    """Return each sample's seconds in a stretch and utilisation, and the readings per GPU."""
     span, gpus = to_spans([stretch]), context.gpus().values()
     seconds = np.concatenate([one.seconds_inside(span, context.whole) for one in gpus])
     used = np.concatenate([one.values(UTILISATION) for one in gpus])

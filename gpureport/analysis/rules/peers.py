@@ -66,7 +66,7 @@ def _list_limits(signal: str, limits: Limits) -> tuple[float, float]:
 
 
 def _find_odd(means: FloatArray, signal: str, limits: Limits) -> BoolArray:
-    """Return where a GPU (row) differs in a bin (column) from others that agree. Of two, the lower one differs."""
+    """Return where a GPU (row) differs in a bin (column) from others that agree. Of two GPUs, the lower differs."""
     differs, agree = _list_limits(signal, limits)
     ordered, columns = np.sort(means, axis=0), np.arange(means.shape[1])
     others = np.count_nonzero(~np.isnan(means), axis=0) - 1

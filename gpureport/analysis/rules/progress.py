@@ -51,7 +51,7 @@ def find_fall(
     """Return a lasting fall of positive values below their usual level, or None.
 
     Both levels must last. The fall must be at least `least`. The middle halves of the readings must
-    not overlap, so bursts and recurring phases do not count. With `later`, the usual level is first.
+    not overlap, so bursts and recurring phases do not count. With `later`, the usual level comes first.
     """
     least = limits.fall if least is None else least
     if len(values) < 4 * limits.readings:

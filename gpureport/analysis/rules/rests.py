@@ -37,7 +37,7 @@ STRICT = 0.04  # share of the period; few distances agree so closely by chance
 
 @dataclass
 class Gap:
-    """An idle gap with its cause. Samples cover `seconds`. Fewer than `needed` low readings may be chance."""
+    """An idle gap with its cause. Samples cover `seconds` of it. Fewer than `needed` low readings may be chance."""
 
     interval: Interval
     seconds: float
@@ -49,7 +49,7 @@ class Gap:
 
 
 class _Readings(NamedTuple):
-    """Utilisation readings. `low` ones may be rests, `calm` ones draw as little power, and `breaks` end a run."""
+    """Utilisation readings. `low` ones may be rests, `calm` ones are at idle power, and `breaks` end a run."""
 
     series: DeviceSeries
     rows: IntArray
@@ -86,7 +86,7 @@ def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, li
 def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
     """Return the readings of a GPU. With coarse samples, low utilisation is raised to 50% if power shows work.
 
-    With samples over 2 s apart, the limit is twice the idle power at the same clock, if that is less.
+    With samples over 2 s apart, the power limit is twice idle power at the same clock, if that is less.
     """
     rows, interval = series.find_known_rows(UTILISATION), series.interval
     times, still, is_coarse = series.times[rows], limits.still + 1e-6, interval > POINT_SAMPLE_SECONDS
@@ -119,7 +119,7 @@ def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
 
 
 def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> IntArray:
-    """Return runs of low readings of a GPU that is idle or not yet at work. A stray reading ends none."""
+    """Return runs of low readings of a GPU that is idle or not yet at work. A stray reading does not end one."""
     still, name, interval = limits.still + 1e-6, one.series.device.id, one.series.interval
     leads = [Interval(job.window.start, job.active[name].start) for job in own_jobs if name in job.active]
     is_before = contains(to_spans(leads), one.times - one.series.shift) & one.low
@@ -149,8 +149,8 @@ def _find_edge(one: _Readings, inside: int, step: int, level: float) -> int:
 def _find_fewest(one: _Readings, runs: IntArray, begin: int, past: int) -> int:
     """Return how many low readings in a row show that a GPU is idle.
 
-    One is enough if it covers the time since the one before, or if power is at its idle level. Otherwise,
-    if a share p of m nearby readings is low, chance makes k in a row m * p^k times. A long low run
+    One is enough if it covers the time since the last one, or if power is at its idle level. Otherwise,
+    if a share p of m nearby readings is low, k in a row occur m * p^k times by chance. A long low run
     counts as one reading. If low readings are common, m is the number of all readings in the job.
     """
     covered = one.series.refresh_period(UTILISATION) or UTILISATION_WINDOW

@@ -19,7 +19,7 @@ BRAKE, SLOWDOWN, CAP = "hw_power_brake_slowdown", "hw_slowdown", "sw_power_cap"
 CHOSEN = ("applications_clocks_setting", "display_clock_setting")
 
 BUSY = 0.2  # utilisation above which a GPU is busy; stray kernels reach 12%
-_COUNTED_SHARE = 0.1  # share of a row's time; if a counter covers more, the row's clock is no reference
+_COUNTED_SHARE = 0.1  # share of a row's time; if a counter covers more, the clock is not a reference
 _COUNTED_FULL = 0.9  # share of a row's time; if a counter covers it, the row's clock is lowered
 _LEAST = 1e-4  # seconds; a smaller rise of a counter is rounding
 _EFFECTS = {
@@ -109,7 +109,7 @@ def hold_clock(rows: BoolArray, *, is_direct: bool = True) -> HeldClock:
 
 
 def add_counters(series: DeviceSeries, bits: BoolArray, *reasons: str) -> HeldClock:
-    """Return when bits or counters show a clock held down. Rising counters override bits."""
+    """Return when bits or counters show a lowered clock. Rising counters override bits."""
     names = [counter_name(reason) for reason in reasons if series.is_recorded(counter_name(reason))]
     steps = statistics.measure_increments(series, names, 1.0) if names else None
     if steps is None:
@@ -133,7 +133,7 @@ def add_counters(series: DeviceSeries, bits: BoolArray, *reasons: str) -> HeldCl
 
 @memoized
 def hold_clock_by_events(series: DeviceSeries, *reasons: str) -> HeldClock:
-    """Return when any of the reasons held the clock down. Missing bits count as not set."""
+    """Return when any of the reasons lowered the clock. Missing bits count as not set."""
     bits = np.any([series.values(f"clock_event_{reason}") > 0 for reason in reasons], axis=0)
     return add_counters(series, bits, *reasons)
 
@@ -165,9 +165,9 @@ def choose_reference_clock(signals: ClockSignals, slowed: FloatArray) -> tuple[f
 
 
 def compute_loss(series: DeviceSeries, held: HeldClock, slowed: FloatArray) -> FloatArray | None:
-    """Return the share of each row's time lost to a held clock, or None if no clock was recorded.
+    """Return the share of each row's time lost to a lowered clock, or None if no clock was recorded.
 
-    If a counter covers only part of a row's time, the row's clock may not show it, so the row gets the median loss.
+    A row that a counter covers only in part gets the median loss, since the row's clock may not show its own.
     """
     signals = gather_signals(series)
     reference, _ = choose_reference_clock(signals, slowed)
@@ -188,7 +188,7 @@ def compute_loss(series: DeviceSeries, held: HeldClock, slowed: FloatArray) -> F
 def scale_power(series: DeviceSeries, at_least: bool = False) -> tuple[FloatArray, bool]:
     """Return power as a share of the range from idle to the limit, and whether the limit was logged.
 
-    With `at_least`, the power reached for half a minute replaces an unknown limit.
+    With `at_least`, the power reached for half a minute is used if the limit is unknown.
     """
     power, known, limit = series.values(POWER), series.known_values(POWER), read_power_limit(series)
     is_logged, unknown = not np.isnan(limit).all(), (np.full(len(series), np.nan), False)
@@ -214,7 +214,7 @@ def draws_working_power(series: DeviceSeries, limit: float = _AT_WORK) -> bool:
 
 
 def list_clock_events(series: DeviceSeries) -> Iterator[ClockEventTotal]:
-    """Yield a total for each recorded clock event reason of a GPU, in NVML's order, with unnamed bits last."""
+    """Yield a total for each recorded clock event reason, in NVML's order, with unnamed bits last."""
     recorded = (reason for reason in CLOCK_EVENT_BITS if are_events_recorded(series, reason))
     signals = gather_signals(series)
     events = {reason: hold_clock_by_events(series, reason) for reason in recorded}

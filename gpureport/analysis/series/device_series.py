@@ -44,7 +44,7 @@ _LATEST: WeakKeyDictionary[SeriesRows, dict[Hashable, Any]] = WeakKeyDictionary(
 
 
 def memoize_latest(rows: SeriesRows, key: Hashable, make: Callable[[], T]) -> T:
-    """Return the result of `make`, cached for the latest recording. It must not refer to the rows."""
+    """Return the result of `make`, cached for the latest recording. The result must not hold its rows."""
     if len(rows) > _MOST_KEPT_ROWS:
         return make()
     if rows not in _LATEST:
@@ -57,7 +57,7 @@ def memoize_latest(rows: SeriesRows, key: Hashable, make: Callable[[], T]) -> T:
 
 
 class Memo:
-    """Caches results of a series or context. The key must contain all else they depend on."""
+    """Caches results of a series or context. The key must contain all other inputs."""
 
     made: dict[Hashable, Any]
 
@@ -153,7 +153,7 @@ class DeviceSeries(Memo):
         return np.where(too_high, np.nan, logged) if too_high.any() else logged
 
     def find_ceiling(self, metric: str) -> float:
-        """Return a value that no such board reaches."""
+        """Return a value that no board of this model reaches."""
         limit = getattr(find_gpu(self.device.model), "power_limit_default_watts", None)
         return _MOST_MEMORY if metric == MEMORY else 2 * float(limit.value) if limit else HIGHEST_POWER
 
@@ -184,9 +184,9 @@ class DeviceSeries(Memo):
         moves = high - low >= _SWING or (warmed >= _WARMED and first % 1)
         if moves and (power[known] == first).all() and weights.sum() >= _UNCHANGED:
             what = f"temperature changes by {warmed:.0f} °C" if warmed >= _WARMED else "utilisation changes"
-            return f"stays at {first:.4g} W to the last digit while its {what}"
+            return f"stays at exactly {first:.4g} W while {what}"
         if mean > self.find_ceiling(metric):
-            return f"averages {mean:,.0f} W, more than such a board draws"
+            return f"averages {mean:,.0f} W, more than such a board can draw"
         return f"averages {mean:.2g} W, less than any GPU draws" if mean < _LOWEST else ""
 
     def refresh_period(self, metric: str) -> float | None:
@@ -206,7 +206,7 @@ class DeviceSeries(Memo):
 
     @memoized
     def averaging_windows(self, window: Interval) -> tuple[IntArray, IntArray]:
-        """Return averaging times within `window`; the first and last extend to its ends if near."""
+        """Return each row's averaging time within `window`; if near its ends, the first and last reach them."""
         start, end = self.start - self.shift, self.end - self.shift
         near = round(_NEAR_EDGE_INTERVALS * self.interval * 1e6) + self.shift
         start[:1][self.times[:1] - window.start <= near] = window.start
@@ -262,7 +262,7 @@ def remove_stretches(series: DeviceSeries, stretches: Spans) -> DeviceSeries:
 def measure_sample_extents(
     times: IntArray, rate: SamplingRate, *, bridged: bool = False
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Return the microseconds each sample covers per side, and the rows after gaps and pauses."""
+    """Return the microseconds that each sample covers on each side, and the rows after gaps and pauses."""
     if not len(times) or times[0] == times[-1]:
         none, no_rows = np.zeros(len(times), dtype=np.int64), np.zeros(0, dtype=np.int64)
         return none, none, no_rows, no_rows

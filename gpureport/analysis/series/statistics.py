@@ -145,7 +145,7 @@ def compute_statistics(series: DeviceSeries, sampled: DeviceSeries | None = None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """Equal bins of `width` seconds. Long times without samples (`removed`) have no bins."""
+    """Equal bins of `width` seconds. Long periods without samples (`removed`) have no bins."""
 
     start: int
     width: float
@@ -193,7 +193,7 @@ class Grid:
         return self.start, self.width, self.count, self.removed.tobytes()
 
     def mask_to_spans(self, mask: BoolArray, within: float, shortest: float) -> intervals.Spans:
-        """Return spans of at least `shortest` seconds, with holes up to `within` closed."""
+        """Return spans of at least `shortest` seconds, after closing holes of up to `within` seconds."""
         first, stop = intervals.find_runs(mask)
         edges = np.column_stack([self.find_bin_edges(first, "right"), self.find_bin_edges(stop, "left")])
         long = intervals.drop_shorter(intervals.union(edges, within=round(within * 1e6)), shortest)
