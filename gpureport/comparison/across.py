@@ -84,7 +84,7 @@ class BatchSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindFit:
-    """`fits` is None if the peak memory does not fit but the job may need less."""
+    """A GPU model. `fits` is None if peak memory exceeds its memory but the job may need less."""
 
     model: str
     memory_bytes: int
@@ -293,7 +293,7 @@ def _word_kinds(found: MemoryFit) -> Finding:
     ]
     fitting = [f"{kind.model} ({phrases.size(kind.memory_bytes)})" for kind in kinds if kind.fits]
     more = f" and {len(fitting) - _NAMED} larger models" if len(fitting) > _NAMED else ""
-    said = f"would fit on {', '.join(fitting[:_NAMED])}{more}" if fitting else "would fit on no GPU of known size"
+    said = f"would fit on {', '.join(fitting[:_NAMED])}{more}" if fitting else "would not fit on any GPU of known size"
     text = f"The peak of {phrases.size(peak)} on one GPU {said}, with {phrases.percent(HEADROOM.value)} left free."
     text += f" The memory of {len(found.unknown)} other models is not known." if found.unknown else ""
     return _finding("gpu_kinds", evidence, text, _KINDS if fitting else "")

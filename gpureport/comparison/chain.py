@@ -268,7 +268,7 @@ def find_steps_not_in_turn(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]
 
 
 def _find_order(*pair: Step) -> tuple[Step, Step] | None:
-    """Return the two steps in order of time, or None if runs overlap or clocks may differ."""
+    """Return both steps in chronological order, or None if runs overlap or clocks may differ."""
     earlier, later = sorted(pair, key=lambda step: min(run.info.started for run in step.runs))
     before, after = ([run.info for run in step.runs] for step in (earlier, later))
     is_apart = max(run.ended for run in before) <= min(run.started for run in after)
@@ -336,7 +336,7 @@ def find_other_use(steps: Sequence[Step]) -> OtherUse | None:
 
 
 _MOST = 2.0
-"""Maximum plausible ratio of stated and logged work; another job's work differs far more."""
+"""Maximum plausible ratio of stated to logged work, or the reverse; other jobs differ far more."""
 
 
 class WorkContradiction(NamedTuple):

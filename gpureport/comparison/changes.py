@@ -23,7 +23,7 @@ _SETTINGS = (
     *("prefetch_factor", "prefetch", "compiled", "cuda_graphs", "cudnn_benchmark", "pretrained"),
     "asynchronous_checkpoints",
 )
-"""The fields of `JobParams` that advice mentions, except CPU cores, which are a property of the machine."""
+"""The fields of `JobParams` that advice mentions, except CPU cores, a property of the machine."""
 _OF_ONE_RUN = {
     *("id", "ids", "uuid", "run_id", "job_id", "pid", "run_name", "experiment_name", "log_url", "run_url"),
     *("time", "date", "timestamp", "created", "started", "finished", "start_time", "end_time", "creation_time"),
@@ -33,7 +33,7 @@ _OF_ONE_RUN = {
     *("note", "description", "state", "status", "port", "master_port"),
     *("account", "project", "job", "job_name", "job_state", "pod", "namespace"),
 }
-"""Last components of param and tag names that describe a single run rather than its set-up."""
+"""Last components of param and tag names that describe one run, not its set-up."""
 _SEVERITIES = list(Severity)
 _Group = list[tuple[int, Finding]]  # findings, each with the index of its run
 
@@ -85,7 +85,7 @@ class StepFindings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingChange:
-    """Details are those of the later step that has the finding."""
+    """How a finding changed. Details are from the later step that has it."""
 
     base: str
     step: str
@@ -97,7 +97,7 @@ class FindingChange:
     before: StepFindings | None
     after: StepFindings | None
     unknown: UnknownCause | None  # Why the step without the finding could not show it.
-    judged: tuple[int, int] | None  # The number of assessed runs and of all runs in that step.
+    judged: tuple[int, int] | None  # Assessed runs and all runs in that step.
     root: str | None
     steps: tuple[AdvisedStep, ...]
 
@@ -116,7 +116,7 @@ def _rank(change: SetupChange) -> tuple[int, int]:
 
 
 def list_distinct_changes(changes: Sequence[SetupChange]) -> tuple[SetupChange, ...]:
-    """Leave out changes that describe single runs and, if params changed, the command."""
+    """Return changes except those of single runs and, if params changed, of the command."""
     has_param = any(change.kind == "param" for change in changes)
     return tuple(each for each in changes if not (each.of_one_run or (has_param and each.key == _COMMAND)))
 
@@ -243,7 +243,7 @@ def _place(entry: FindingChange) -> tuple[int, int, float, str, tuple[str, ...]]
 
 
 def summarize_by_kind(changes: Sequence[FindingChange]) -> dict[tuple[str, str | None], ChangeKind]:
-    """If only the devices changed, that kind and cause are `persisting`."""
+    """Return the change of each kind and cause: `persisting` if only its devices changed."""
     found = group_pairs(((each.kind, each.cause), each.change) for each in changes)
     came_and_went = {ChangeKind.NEW, ChangeKind.RESOLVED}
     stayed = {key for key, kinds in found.items() if ChangeKind.PERSISTING in kinds or came_and_went <= {*kinds}}

@@ -179,7 +179,7 @@ _CHECKS = (
         lambda step: ", then ".join(edge or "not known" for edge in _read_edges(step)),
         touches=(*_WORKS, *_TOTALS, IDLE, POWER, UTILISATION),
         agree_by_steps=lambda *sides: {AT_WORK, AT_REST} not in map(set, zip(*map(_read_edges, sides), strict=True)),
-        # logged work is that of the recording, even of one that began with the training
+        # logged work covers the recording, even one that began with the training
         excuses=lambda *sides: all(run.logged_work for side in sides for run in side.runs),
     ),
     _Check("coverage", _of_numbers(lambda run: run.analysis.coverage_ratio, min), "1", _are_covered, (figures.ENERGY,)),

@@ -42,8 +42,8 @@ class MeanEstimate:
     error: float
     degrees: int  # Zero if there are too few samples.
     drop: float = 0.0  # The mean outside gaps minus the mean within gaps.
-    gaps: tuple[float, ...] = ()  # The lengths of gaps as shares of the time, if modelled separately.
-    seen: int = 0  # The number of gaps, however they are modelled.
+    gaps: tuple[float, ...] = ()  # Lengths of gaps as shares of time, if modelled separately.
+    seen: int = 0  # Number of gaps, however modelled.
 
     def interval(self, level: float) -> Ends:
         """Return the confidence interval for the mean. MOVER combines the errors from batches and gaps."""
@@ -101,7 +101,7 @@ def find_autocovariance(values: FloatArray) -> FloatArray:
 
 
 def find_correlation_time(covariance: FloatArray) -> float:
-    """Return the autocorrelation time in samples, summed over lags of up to five such times (Sokal, 1989)."""
+    """Return the autocorrelation time in samples, summed over lags up to five times as long (Sokal, 1989)."""
     if covariance[0] < _NONE:
         return 1.0
     times = 1 + 2 * np.cumsum(covariance[1:] / covariance[0])
@@ -234,7 +234,7 @@ def estimate_within_runs(
 def estimate_from_scatter(
     change: float, error: float, degrees: float, least: float = 0.0, ratio_of: float | None = None
 ) -> DifferenceEstimate:
-    """The interval is based on Student's t, with a half-width of at least `least`."""
+    """Return a difference with a Student's t interval, whose half-width is at least `least`."""
 
     def ends(level: float) -> Ends:
         half = two_sided(level, degrees) * error
@@ -282,7 +282,7 @@ def estimate_mean_of_runs(values: Sequence[float], finest: float = 0.0, least: f
 
 
 def find_holm_levels(family: Sequence[DifferenceEstimate | None]) -> list[float]:
-    """Return the level of each test, such that the chance of any false claim is at most 5% (Holm, 1979)."""
+    """Return the level of each test, so that the chance of a false claim is at most 5% (Holm, 1979)."""
     left, levels = list(range(len(family))), [LEVEL] * len(family)
     while left:
         level = 1 - (1 - LEVEL) / len(left)

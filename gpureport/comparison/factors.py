@@ -1,4 +1,4 @@
-"""Settings by which runs are grouped, the order of their values, and what else varied."""
+"""Settings that group runs, the order of their values, and what else varied."""
 
 import os
 import re
@@ -80,7 +80,7 @@ def _label_by_folder(runs: Sequence["Run"]) -> tuple[list[str], list[tuple[int, 
     for run, folder in zip(runs, step_folders(runs), strict=True):
         if folder is None:
             what = f"the log of run {run.name} is not in its own folder"
-            raise SettingsError("--by", what, "give a folder that contains one folder per step", code="no_step_folder")
+            raise SettingsError("--by", what, "pass a folder that contains one folder per step", code="no_step_folder")
         folders.append(folder)
     order = order_folders(runs, folders)[0]
     return folders, [(order.index(folder),) for folder in folders]
@@ -131,7 +131,7 @@ def order_folders(runs: Sequence["Run"], folders: Sequence[str]) -> tuple[list[s
 
 
 def share_a_clock(runs: Sequence["Run"]) -> bool:
-    """Return whether all have timestamps, and all or none have a time zone."""
+    """Return whether all runs have timestamps, and all or none have a time zone."""
     return not any(run.quality.synthetic_time for run in runs) and len({run.timezone is None for run in runs}) <= 1
 
 

@@ -1,4 +1,4 @@
-"""The figures by which steps are compared, and the runs that count for each."""
+"""The figures used to compare steps, and the runs that count for each."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -39,12 +39,12 @@ by more than the allowance and scatter. Without the allowance, up to 64% differ 
 # duration below which shares of a run are meaningless, and single runs show only large changes
 SHORTEST_SECONDS = 60.0
 SHORTEST_REPETITION_SECONDS = 20.0
-"""Duration below which a run cannot be compared, since missing a second at each end would be a tenth of it."""
+"""Duration below which a run cannot be compared, since a second missing at each end is a tenth of it."""
 FINEST_RATIO = 0.003  # Rounding step of figures per unit of work; both are read at single moments.
 # Minimum number of samples for a run under a minute to count; trackers take about that many.
 _FEWEST_SAMPLES = 6
 _LIKE = 1 / 3
-"""Share of a step's longest run that a shorter run must reach to count, which detects the most in simulations."""
+"""Share of a step's longest run that others must reach to count; this share detects most changes in simulations."""
 
 
 class FigureRole(StrEnum):

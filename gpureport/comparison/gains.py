@@ -20,7 +20,7 @@ from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.findings import Finding
 
 SHORTEST_SECONDS, FEWEST_SAMPLES = 10.0, 5
-"""Minimum seconds and samples of a GPU for shares of its time to be meaningful."""
+"""Minimum seconds and samples for which shares of a GPU's time are meaningful."""
 NOTABLE_RATIO = 0.005  # Minimum share of GPU time for a loss to be mentioned.
 NEGLIGIBLE_RATIO = 0.0005  # Share of GPU time that would print as less than 0.1%.
 UNSEEN_RATIO = 0.05  # Unobserved share of GPU time above which it is reported.
@@ -39,7 +39,7 @@ def list_unmeasured_kinds(findings: Iterable[Finding]) -> list[str]:
 
 
 def measure_excessive_short_pauses(seconds: Mapping[str, float]) -> float | None:
-    # short pauses count as used time, but if they exceed what good utilisation allows, all of it may be lost
+    # short pauses count as used time, but if they exceed what good utilisation allows, all may be lost
     ratio = measure_pauses_ratio(seconds)
     return ratio if ratio > 1 - BELOW.value else None
 
@@ -57,7 +57,7 @@ def list_possible_waits(analysis: Analysis) -> dict[str, float]:
 
 
 def measure_lost_ratio(analysis: Analysis) -> float | None:
-    """Return None if most of the GPU time was not observed or more may be lost."""
+    """Return the share of GPU time lost, or None if most was not observed or more may be lost."""
     held = analysis.job_gpu_seconds
     seconds = sum_seconds_by_class(gpu.seconds for gpu in analysis.gpu_time)
     if not held or is_recording_too_short(analysis) or seconds.get("no_samples", 0.0) > MOST_UNSEEN_RATIO * held:

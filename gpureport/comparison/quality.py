@@ -119,7 +119,7 @@ def compare_quality(base: Step, step: Step, goals: TrainingGoals) -> tuple[Quali
 
 
 def _rank(name: str, goals: TrainingGoals) -> tuple[int, int] | None:
-    """Within one rank, accuracies come before errors and errors before losses."""
+    """Return a metric's rank, and its order in it: accuracies, errors, then losses."""
     metric, roles = recognise_metric(name), (Role.ACCURACY, Role.ERROR, Role.LOSS)
     order = roles.index(metric.role) if metric and metric.role in QUALITY_ROLES else None
     if goals.is_named(name):
@@ -177,7 +177,7 @@ def measure_step_quality(step: Step, name: str, goals: TrainingGoals) -> Quality
 
 
 def _agree(changes: Sequence[QualityChange]) -> QualityChange:
-    """If units of work disagree, there is no clear change."""
+    """Return one change, with no clear change if units of work disagree."""
     calm = [each for each in changes if each.verdict is Verdict.NO_CLEAR_CHANGE and not each.failed]
     if calm or len({(each.difference or 0.0) > 0 for each in changes}) == 1:
         return (calm or changes)[0]
@@ -230,7 +230,7 @@ def _judge(change: QualityChange, found: EqualWork, count: int) -> QualityChange
 
 
 def find_full_scale(values: Iterable[float], *, higher_is_better: bool | None) -> float | None:
-    """Return 1 for a metric recorded as a share, such as an accuracy, 100 for one in per cent, and None otherwise."""
+    """Return 1 for a metric recorded as a share, such as accuracy, 100 for a percentage, otherwise None."""
     known = list(values)
     if higher_is_better is not True or not known or min(known) < 0 or max(known) > _PERCENT:
         return None

@@ -25,8 +25,8 @@ _NEAR = 0.85  # Values are averaged only if they lie beyond this share of the co
 _EPOCH_RATIO = 5.0
 _SAME_SIZE = 1.1  # Maximum ratio of measured step sizes that count as equal.
 _LAST, _FEWEST = 0.1, 3
-"""Share and minimum number of last values whose mean is the final value, since single values scatter. If there are few
-values, half are used."""
+"""Share and minimum number of last values whose mean is the final value, since single values scatter. If there are
+few, half are used."""
 _SPREAD_SHARE, _SPREAD_VALUES = 0.2, 5
 """Share and minimum number of final values from which the spread is measured."""
 _INDEPENDENT = 4
@@ -75,7 +75,7 @@ def read_at_equal_work(runs: Runs) -> list[EqualWork] | NoWork:
 
 
 def _read(runs: Runs, unit: str, works: Sequence[FloatArray]) -> EqualWork | None:
-    """Return a metric at the most work that all runs reached. `works` gives the work at each value."""
+    """Return a metric at the largest amount of work that all runs reached. `works` gives the work at each value."""
     points = []
     for (_, curve), each in zip(runs, works, strict=True):
         # sort by work, and keep the last value logged for each amount
@@ -187,7 +187,7 @@ def read_end(values: FloatArray) -> Reading:
 
 
 def _interpolate(work: FloatArray, values: FloatArray, common: float) -> Reading:
-    """The error depends on how well neighbouring values predict each other."""
+    """Return an interpolated value. Its error depends on how well neighbours predict each other."""
     # a value deviates from the line between its neighbours because of scatter and curvature; between a value and one
     # neighbour, curvature has a quarter of this effect
     after = int(np.searchsorted(work, common))
@@ -206,12 +206,12 @@ def _interpolate(work: FloatArray, values: FloatArray, common: float) -> Reading
 
 
 def _count_last(count: int) -> int:
-    """Return a tenth, but at least three, or half of a small count."""
+    """Return how many last values to average: a tenth, at least three, or half of a few."""
     return max(round(count * _LAST), min(_FEWEST, (count + 1) // 2), min(2, count))
 
 
 def measure_spread(values: FloatArray) -> float | None:
-    """Return the standard deviation of the last values about a fitted line, which removes the learning trend."""
+    """Return the standard deviation of the last values about their trend line."""
     if len(values) < _FEWEST:
         return None
     last = values[-max(round(len(values) * _SPREAD_SHARE), _SPREAD_VALUES) :]

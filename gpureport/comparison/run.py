@@ -139,7 +139,7 @@ class SampledRun:
     """A run of a step. Unknown values are None.
 
     The series of a run is built once, on first use. `start_celsius` is the mean of the GPUs' first temperatures. Values
-    named `steady` exclude start-up and warm-up, whereas those named `recorded` include them. The mean of no values is
+    named `steady` exclude start-up and warm-up; those named `recorded` include them. The mean of no values is
     NaN.
     """
 
@@ -266,7 +266,7 @@ def _find_edges(analysis: Analysis, cells: Sequence[DeviceSeries]) -> Iterator[s
 def count_work(recording: Recording, analysis: Analysis, key: str | None = None) -> SampledRun:
     run, began = analysis.run, None
     if (sampled := SampledRun(analysis=analysis)).exit_code or sampled.is_damaged:
-        # a failed job may not have done all the work stated, nor does a damaged log show it
+        # a failed job may not have done all the stated work, and a damaged log may not show it
         run = replace(run, work=None)
     start = next((phase.interval.start for phase in analysis.phases if phase.kind == "steady"), None)
     if start is not None and len(recording.training):

@@ -1,6 +1,6 @@
 """Groups runs by one or two settings, finds the best groups, and estimates each setting's effect.
 
-Effects come from a linear model that takes all other settings into account.
+Effects come from a linear model of all settings.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ Levels = tuple[tuple[int, ...], ...]  # For each factor, the observations' level
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestGroup:
-    """The group with the best value. Its verdict is the weakest against any other."""
+    """The group with the best value. Its verdict is the weakest against any other group."""
 
     metric: str
     unit: str
@@ -57,7 +57,7 @@ class StudyGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelEffect:
-    """`value` is None if the setting is absent."""
+    """The effect of a value, which is None if the setting is absent."""
 
     value: str | None
     runs: int
@@ -90,7 +90,7 @@ class FigureEffects:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """Costs are monetary if all prices are known, else GPU time."""
+    """Costs are in money if all prices are known, else in GPU time."""
 
     by: tuple[Factor, ...]
     values: tuple[tuple[str | None, ...], ...]
@@ -189,7 +189,7 @@ def _find_lower_quality(best: Step, steps: Sequence[Step], goals: TrainingGoals)
 
 
 def estimate_effects(steps: Sequence[Step], factors: Sequence[Factor], metric: str) -> FigureEffects | None:
-    """Return None if units of work differ, a value is 0, or no setting varied."""
+    """Return the effects of settings, or None if units differ, a value is 0, or nothing varied."""
     figure = BY_METRIC[metric]
     relative = figure.role is figures.FigureRole.WORK
     runs = [run for step in steps for run in step.runs]
@@ -312,7 +312,7 @@ class LinearModel:
         return _count_effects(self.levels) == _count_effects(others, len(self.values)) + max(self.levels[factor])
 
     def effect(self, factor: int, level: int, finest: float = 0.0, ratio_of: float | None = None) -> DifferenceEstimate:
-        """`finest` sets the minimum error."""
+        """Return the effect of a level. `finest` sets its minimum error."""
         weights = self._inverse[sum(map(max, self.levels[:factor])) + level]
         change, scatter = float(weights @ self.values), sqrt(self.residual_squares / max(self.degrees, 1))
         error = max(scatter, finest / sqrt(12)) * sqrt(float(weights @ weights))

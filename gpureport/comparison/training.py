@@ -30,7 +30,7 @@ class TrainingGoals:
     target: QualityTarget | None = None
 
     def is_higher_better(self, name: str) -> bool | None:
-        """Return what is specified or implied by the name, or None if unknown."""
+        """Return what is specified, or what the name implies, or None if unknown."""
         metric = recognise_metric(name)
         named = None if metric is None or metric.role not in QUALITY_ROLES else not metric.falls
         return dict(self.better).get(name, named)
@@ -39,7 +39,7 @@ class TrainingGoals:
         goals = TrainingGoals(better=(*self.better, *better), target=target or self.target)
         if goals.target is not None and goals.is_higher_better(goals.target.name) is None:
             name = goals.target.name
-            what = f"it is not known whether a higher {name} is better"
+            what = f"it is unclear whether a higher {name} is better"
             hint = f"use --better {name}=higher or {name}=lower"
             raise SettingsError("--target" if target else "target", what, hint, code="unknown_direction")
         return goals
@@ -81,7 +81,7 @@ def read_goals(settings: "Settings") -> TrainingGoals:
     written = section.text("target")
     target = parse_target(written) if written else None
     if written and target is None:
-        raise section.wrong("target", f"{written!r} is no target", 'write target = "val_loss=2"', code="not_a_target")
+        raise section.wrong("target", f"invalid target {written!r}", 'write target = "val_loss=2"', code="not_a_target")
     given: Any = section.values.get("better", {})
     if not isinstance(given, dict) or not all(isinstance(way, str) and way in _DIRECTIONS for way in given.values()):
         hint = 'write better = { my_metric = "higher", other = "lower" }'

@@ -61,7 +61,7 @@ class Needed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
-    """Gaps rarer than `unseen_gap_seconds` may be missed."""
+    """Gaps rarer than one per `unseen_gap_seconds` may be missed."""
 
     metric: str
     unit: str
@@ -195,7 +195,7 @@ def measure_run_interval(delta: Delta, interval: Ends, base: Step, step: Step, *
 
 
 def estimate_runs_for_interval(now: RunInterval, half_width: float, *, on_both: bool = False) -> int | None:
-    """Return how many runs the first side needs, or each side if `on_both`. Above `_MOST_RUNS`, return None."""
+    """Return how many runs the first side needs (each side if `on_both`), or None above `_MOST_RUNS`."""
     if half_width <= 0 or now.least > half_width:
         return None
     first, other = now.counts

@@ -333,7 +333,7 @@ def _gpus(report: Report) -> Iterator[Block]:
         forms = Form.FULL if is_long else Form.EVERY_PAGE
         yield Block(forms=forms, title=label if several else "", level=3, table=table)
     if is_long:
-        yield Block(forms=Form.PAPER, texts=[f"Use --detail full for the table of {count} rows."])
+        yield Block(forms=Form.PAPER, texts=[f"Use --detail full to see all {count} rows."])
     for title, tables in (("Reasons for lowered clocks", report.clocks), ("Stages", report.stages)):
         for label, table in join_tables(tables):
             yield Block(title=title, label=label if several else "", level=3, table=table)

@@ -39,7 +39,7 @@ _COMMANDS = {name.lower(): text for name, text in vars(recording_advice).items()
 
 
 def explain(name: str | None, rules: Sequence[Rule], *, brief: bool = False) -> list[Block]:
-    """Return the explanation of a name, or the list of all names if `name` is None.
+    """Return an explanation of `name`, or a list of all names if it is None.
 
     Raises SettingsError with suggestions if `name` is unknown.
     """
@@ -171,7 +171,7 @@ def _explain_metrics(name: str, rules: Sequence[Rule]) -> list[Block]:
     if len(metrics) == 1:
         return _section(metrics[0].name, facts=_metric_facts(metrics[0], rules))
     if metrics:
-        title = f"{name} stands for {len(metrics)} metrics"
+        title = f"{name} matches {len(metrics)} metrics"
         return _section(title, facts=[(metric.name, metric.brief) for metric in metrics])
     if field in ATTRIBUTE_FIELDS and name not in _FIGURES:
         return _section(name, "This field describes a GPU and is stored once per run, not as a series.")

@@ -1,7 +1,7 @@
-"""Embeds the samples of the timelines in a page as deflated base64 text with an index, for the page's script.
+"""Embeds timeline samples in a page as deflated base64 text with an index, for the page's script.
 
 If they take too much space, the minimum, mean and maximum per bucket are embedded instead. Times are stored as
-differences, and values as codes on a scale for each metric and run. The text of a report is never based on these bytes.
+differences, and values as codes on a scale for each metric and run. Report texts never use these bytes.
 """
 
 import json

@@ -161,7 +161,7 @@ def test_groups_by_kind_of_gpu_and_param(gpureport: Program, four: Path) -> None
     assert rows == [["precision=fp32", "precision=bf16"]] * 2
     tables = [section["table"] for section in part["study"] if "table" in section]
     heads = {row["head"]["text"] for table in tables for row in table["rows"]}
-    assert heads == {"gpu=NVIDIA A10 against NVIDIA H100 80GB HBM3", "precision=bf16 against fp32"}
+    assert heads == {"gpu=NVIDIA A10 versus NVIDIA H100 80GB HBM3", "precision=bf16 versus fp32"}
 
 
 ENDS = {"before": 0.79, "after": 0.61}

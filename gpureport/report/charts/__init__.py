@@ -1,1 +1,1 @@
-"""SVG figures; each format passes its width, and a page none. Imports `model`, `runs` and `wording`."""
+"""SVG figures; formats pass a width, pages pass none. Imports `model`, `runs` and `wording`."""

@@ -1,6 +1,6 @@
 """SVG elements. On pages, x is in per cent, so that figures fit any width. On paper and in pictures, it is in points.
 
-No element has a style attribute, because a content security policy may forbid it. Each figure has an id prefix.
+No element has a style attribute, since a content security policy may forbid it. Each figure has an id prefix.
 CSS shows `wide-only` text on wide pages and `narrow-only` text on narrow ones.
 """
 

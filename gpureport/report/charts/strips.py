@@ -25,7 +25,7 @@ _ROW, _SIDE, _MEAN, _RUNS = 46.0, 20.0, 27.0, 38.0
 _LEVELS = (0.0, 4.0, 8.0)  # vertical offset of overlapping runs
 _RADIUS, _RUN_RADIUS = 4.5, 2.8
 _NARROWEST, _MARGIN = 0.05, 0.06
-"""Least span of an axis relative to its largest value (for shares, to 1), and margin."""
+"""Minimum span of an axis relative to its largest value (for shares, to 1), and margin."""
 
 
 def draw_timeline(run: Timeline, prefix: str, width: float = WIDTH) -> str:

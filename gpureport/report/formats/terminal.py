@@ -36,7 +36,7 @@ _HEIGHTS, _DIGITS = " ▁▂▃▄▅▆▇█", " 123456789"
 _GUTTER = 2
 _NAME, _WORDS = 24, 22  # most columns of a name, and fewest of its text
 _SHORTEST_BAR, _SHORTEST_SERIES = 10, 16
-"""Least length of the longest bar, and of a series beside its note."""
+"""Minimum length of the longest bar, and of a series beside its note."""
 _EVENTS = "events"
 _ONLY_THERE = {"-q", "--quiet", "-v", "--verbose", "--debug"}
 _ONLY_THERE_WITH_VALUE = {"--format", "--detail"}
@@ -65,7 +65,7 @@ def build_report_command(command: str) -> list[str]:
     for argument in waiting:
         name, equals, _ = argument.partition("=")
         if name not in _ONLY_THERE_WITH_VALUE:
-            # an ellipsis stands for omitted names
+            # an ellipsis replaces omitted names
             kept.append(argument if argument == "…" else shlex.quote(argument))
         elif not equals:
             next(waiting, None)
@@ -139,14 +139,14 @@ def _head(head: FirstScreen, page: Page, most: int | None) -> Iterator[Line]:
 
 
 def _lead(verdict: Verdict, page: Page, most: int | None) -> list[Line]:
-    """Return the sentences that fit. Doubts come first, with a count of those left out."""
+    """Return the sentences that fit. Caveats come first, with a count of those left out."""
     details, doubts = verdict.details, verdict.doubts
     if most is None:
         return list(page.wrap(" ".join(details)))
     lines: list[Line] = []
     for count in range(len(details), 0, -1):
         hidden = max(doubts - count, 0) + verdict.further_doubts
-        counted = f"{plural(hidden, 'more doubt')}: see --detail full." if hidden else ""
+        counted = f"{plural(hidden, 'more caveat')}: see --detail full." if hidden else ""
         lines = list(page.wrap(join(*details[: min(count, doubts)], counted, *details[doubts:count], by=" ")))
         if len(lines) <= (max(most, _MOST["details"]) if count <= doubts else most) or (count == 1 and doubts):
             return lines
@@ -306,7 +306,7 @@ def _actions(actions: Sequence[Action], page: Page, most: int | None) -> Iterato
 
 
 def _table(table: Table, page: Page, most: int | None = None) -> Iterator[Line]:
-    """Yield a table. Columns that do not fit follow below; a screen omits them."""
+    """Yield a table. Columns that do not fit appear below; a screen omits them."""
     titles = [title.replace(", ", " ").rsplit(" ", 1) for title in table.columns]
     heads = [[title[0] for title in titles], [title[1] if len(title) > 1 else "" for title in titles]]
     rows = []

@@ -1,1 +1,1 @@
-"""The content of a report as values. Every format prints them, and JSON uses their field names."""
+"""The content of a report. Every format prints it, and JSON uses its field names."""

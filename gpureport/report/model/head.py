@@ -10,7 +10,7 @@ class Change:
     """How a figure changed from one step to another.
 
     Attributes:
-        text: the change in per cent (`−52%`), or as a multiple if at least tenfold (`12 times`).
+        text: the percentage change (`−52%`), or as a multiple if at least tenfold (`12 times`).
         interval: its 95% interval in words (`−58 to −45%`), if any.
         verdict: `better`, `worse`, `no clear change`, `not enough data`, `unconfirmed (one run each)` or `unconfirmed
             (one run on one side)`; empty if neither direction is better.
@@ -81,8 +81,8 @@ class Verdict:
     """The result. `sentence` is the headline.
 
     Attributes:
-        details: the sentences of the lead; the first `doubts` of them cast doubt on the headline.
-        notes: further sentences, shown in a fold; the first `further_doubts` of them are also doubts.
+        details: the sentences of the lead; the first `doubts` of them are caveats.
+        notes: further sentences, shown in a fold; the first `further_doubts` of them are caveats.
         code: the headline as a code; None on a page about many runs.
     """
 

@@ -104,7 +104,7 @@ class RunMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingRow:
-    """All findings of one kind and cause in all runs.
+    """All findings of one kind and cause across runs.
 
     Attributes:
         id: `R1`, `R2` ... in display order; also the anchor on the page.
@@ -134,7 +134,7 @@ class FindingRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuTable:
-    """A table of a run's GPUs, and sentences about outliers or, without any, `same`."""
+    """A table of a run's GPUs, and sentences about outliers, or `same` without any."""
 
     label: str
     table: Table
@@ -260,8 +260,8 @@ class ComparisonPart:
     Attributes:
         grouped: names of the settings that define the groups; empty for a chain of steps.
         charts: figures of every step, explained by `legend`; `estimates` is a table of them.
-        study: the best group, the effect of each setting, and doubts.
-        reference: gains, remaining losses, and each step against the previous one.
+        study: the best group, the effect of each setting, and caveats.
+        reference: gains, remaining losses, and each step compared with the one before.
     """
 
     grouped: str

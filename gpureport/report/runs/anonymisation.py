@@ -56,7 +56,7 @@ _NAMED = re.compile(
 )
 """Matches a host in a command line or settings: `--rdzv_endpoint=node3:29500`, `host=node3`.
 
-After a space, a value is a host only if an option precedes it: `host memory` names no host.
+After a space, a value is a host only if an option precedes it: `host memory` is not a host.
 """
 _NUMBERED = r"(?<![^\W_])(?:serial|uuid)s?(?:[_ ]?n(?:o|umber))?"
 _IDENTITY = re.compile(
@@ -152,7 +152,7 @@ class _SharedNames:
                 self.texts.setdefault(name, _NAME)
 
     def hide_host(self, host: str) -> str:
-        """Return `host-1` and so on. A name without a domain means the first such host."""
+        """Return `host-1` and so on. A name without a domain matches the first host so named."""
         name, short = host.lower(), shorten_node(host)
         if name not in self._numbers:
             namesakes = self._namesakes.setdefault(short, [])

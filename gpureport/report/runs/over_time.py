@@ -108,7 +108,7 @@ def read_samples(run: ReportRun, series: DeviceSeries, metric: str, *, is_mean: 
 
 
 def accumulate(starts: FloatArray, ends: FloatArray, values: FloatArray) -> Average:
-    """Return a function of bucket edges. It splits samples at the edges to avoid aliasing."""
+    """Return a function that averages between bucket edges. It splits samples to avoid aliasing."""
     known = ~np.isnan(values)
     bounds = np.maximum.accumulate(np.column_stack([starts[known], ends[known]]).ravel())
     seconds = bounds[1::2] - bounds[::2]

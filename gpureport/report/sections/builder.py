@@ -179,7 +179,7 @@ def build_fold_lines(report: Report) -> tuple[Fact, ...]:
 
 
 def add_decision(content: Report, trial: dict[str, Any], advice: tuple[str, list[str]] | None) -> Report:
-    """Put the decision of a trial first, then what was advised, what was tried, and the outcome."""
+    """Return a report that begins with a trial's decision, what was advised and tried, and the outcome."""
     line, notes = advice or ("", [])
     suggested, advised, rows = shlex.split(line), set[tuple[str, str]](), list[list[str]]()
     end = suggested.index("--") if line else 0
@@ -193,7 +193,7 @@ def add_decision(content: Report, trial: dict[str, Any], advice: tuple[str, list
         advised -= changed
     rows += [["=".join(pair), "advised", "0", "", "", "not tried"] for pair in sorted(advised)]
     columns = ("Setting", "Advice", "Runs", "Time per run" if trial["unit"] == "s" else "Speed", "Change", "Outcome")
-    note = "Advice is on the first run of the setting in use today, and changes are against this setting."
+    note = "Advice comes from the first run of the setting in use today; changes are relative to that setting."
     table = build_table(columns, rows, note, in_words=("Advice", "Outcome"))
     tried = Block(forms=Form.ALL | Form.PAPER, part="bars", title="Advised, tried, outcome", table=table)
     before = ("(hidden_secrets)", "(quality_unknown)")

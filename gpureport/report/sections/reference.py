@@ -42,7 +42,7 @@ _NOTE = "A rule that was not assessed has neither passed nor failed; the table s
 
 
 def _doubt_short_runs(runs: Sequence[ReportRun]) -> Iterator[ReportRun]:
-    """Count other runs' findings as not assessed in runs too short to rule them out."""
+    """Mark other runs' findings as not assessed in runs too short to rule them out."""
     found = {finding.kind for run in runs for finding in run.analysis.findings}
     for run in runs:
         own, length = run.analysis, observed_seconds([run.analysis])
@@ -58,7 +58,7 @@ def _doubt_short_runs(runs: Sequence[ReportRun]) -> Iterator[ReportRun]:
 
 
 def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgement:
-    """Count the checks; those that no run of some step could assess are missing."""
+    """Return counts of checks. A check is missing if no run of some step could assess it."""
     steps = group_pairs((run.step, {entry.kind for entry in run.analysis.not_judged}) for run in runs)
     found = {finding.kind for run in runs for finding in run.analysis.findings}
     missing = set().union(*(set.intersection(*each) for each in steps.values())) - found
@@ -251,7 +251,7 @@ def quality(runs: Sequence[ReportRun]) -> Iterator[RunQuality]:
             facts=tuple(Fact(name=name, text=text) for name, text in _list_facts(run, lines) if text),
             notes=tuple(map(clean_sentence, run.run.quality.notes)),
             events=tuple(list_events(run)),
-            more_events=f"{plural(more, 'more event')}; the JSON of analyze lists all of them." if more > 0 else "",
+            more_events=f"{plural(more, 'more event')}; the JSON of gpureport analyze lists all." if more > 0 else "",
         )
 
 

@@ -31,7 +31,7 @@ _Spans = tuple[tuple[float, float], ...]
 
 
 class Signal(NamedTuple):
-    """A quantity and its metrics, preferred first. `factor` converts from the base unit."""
+    """A quantity and its metrics, most preferred first. `factor` converts from the base unit."""
 
     label: str
     metrics: tuple[str, ...]
@@ -278,7 +278,7 @@ def _find_inside(spans: _Spans, moments: FloatArray) -> BoolArray:
 
 
 def _measure_meanwhile(view: _View, samples: Samples, signal: Signal) -> float | None:
-    """Return the mean of shaded samples. Buckets would include their neighbours."""
+    """Return the mean of shaded samples. Bucket means would include their neighbours."""
     start, end, values = samples
     # a sample at the edge of a gap is partly work
     edges = (start, end) if view.kind == "idle_gap" else ((start + end) / 2,)

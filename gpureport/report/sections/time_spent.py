@@ -230,7 +230,7 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
 
 
 def _find_alike(times: Sequence[GpuTime]) -> list[bool]:
-    """Return which GPUs share a bar: a few if equal, or all but the worst of many."""
+    """Return the GPUs of each bar: equal GPUs share one or, if there are many, all but the worst."""
     if len(times) <= _MOST_GPUS:
         shares = [{name: amount / time.job_seconds for name, amount in time.seconds} for time in times]
         spent = [{name: display.percent(each) for name, each in own.items() if each >= _NEGLIGIBLE} for own in shares]

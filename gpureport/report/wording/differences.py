@@ -1,4 +1,4 @@
-"""Differences between steps in words: size, interval, verdict, required runs, and changes to the set-up."""
+"""Differences between steps in words: size, interval, verdict, required runs, and set-up changes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

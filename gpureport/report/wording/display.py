@@ -1,6 +1,6 @@
 """Printed numbers and log text. `number_format` contains the number formats.
 
-Every function returns plain text without markup, with a no-break space between a number and its unit. None and NaN
+Functions return plain text, with a no-break space between a number and its unit. None and NaN
 print as "not recorded", never as 0.
 """
 
@@ -59,7 +59,7 @@ def shorten(text: str, length: int) -> str:
 
 
 def shorten_middle(text: str, length: int) -> str:
-    """Shorten text in the middle to at most `length` characters: names often differ at the end."""
+    """Shorten text in its middle, since names often differ at the end."""
     tail = length // 2
     return text if len(text) <= length else f"{text[: length - tail - 1].rstrip()}…{text[-tail:].lstrip()}"
 
@@ -106,7 +106,7 @@ integer, number, signed = number_format.format_integer, number_format.format_num
 
 
 def percent(ratio: float, *, finely: bool = False) -> str:
-    """Return per cent, with a decimal below 10%, between 98.5% and 100%, or if `finely`."""
+    """Return a percentage, with a decimal below 10%, between 98.5% and 100%, or if `finely`."""
     value = ratio * 100
     fine = 98.5 <= abs(value) < 100 or (finely and value not in {0, 100})  # noqa: PLR2004 - per cent
     if not fine or abs(value) < 1:

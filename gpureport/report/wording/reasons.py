@@ -1,4 +1,4 @@
-"""Reasons for verdicts and doubts about a comparison, in words."""
+"""Reasons for verdicts, and caveats of a comparison, in words."""
 
 from collections.abc import Sequence
 

@@ -68,7 +68,7 @@ class WorkScale(NamedTuple):
 
 
 def choose_work_scale(values: Iterable[float | None], unit: str | None, least: float = _TEN_CENTS) -> WorkScale:
-    """Return the batch of work that puts all figures, given per 1,000, between 1 and 9,999."""
+    """Return the batch of work for which figures, given per 1,000, lie between 1 and 9,999."""
     known = [abs(value) for value in values if value]
     low, high = min(known, default=1.0), max(known, default=1.0)
     fitting = [each for each in _BATCHES if low * each[0] >= (least if each == _BATCHES[0] else 1)]

@@ -14,7 +14,7 @@ _MOST_WORDS = 16
 
 
 def say(key: str, /, **fields: object) -> str:
-    """Return a sentence with its fields filled in. Empty ones and 0 count as unknown."""
+    """Return a sentence with its fields filled in. Empty values and 0 count as unknown."""
 
     def fill(name: str, noun: str) -> str:
         return display.plural(int(str(fields[name])), noun) if noun else str(fields[name])

@@ -29,7 +29,7 @@ from gpureport.report.wording import display, terms
 
 _MOST = 3
 _NOTABLE_SAVING, _MOST_OF_IT = 0.01, 0.5
-"""Shares of GPU time: least saving stated, and most waiting if a larger batch is advised."""
+"""Shares of GPU time: least saving to state, and most waiting at which to advise a larger batch."""
 _SHORT_START, _SHORT_RUN = 600.0, 300.0
 """Seconds below which start-up is overrepresented, and below which longer runs are advised."""
 _MANY_CHECKS = 5  # Unassessed checks that call for a longer log.
@@ -169,14 +169,14 @@ def _list_measurements(
     if len(steps) > 1 and length < SHORTEST_REPETITION_SECONDS:
         least, better = display.duration(SHORTEST_REPETITION_SECONDS), display.duration(SHORTEST_SECONDS)
         text = f"The shortest step lasts {display.duration_below(length, SHORTEST_REPETITION_SECONDS)}. A comparison "
-        text += f"needs at least {least} of each step, and {better} or more to show small changes."
+        text += f"needs at least {least} of each step, or {better} to show small changes."
         certainty = "Steps this short cannot be compared."
         yield 0, Action("Record every step for longer", "Allows a comparison", text, certainty)
     if len(steps) > 1 and max(len(step.runs) for step in steps) == 1 and not is_hinted:
         text = "Each step has one run, so a difference may be due to chance. Run each step two more times."
         yield 1, Action("Repeat each step", "Shows what is due to chance", text, "Even runs of the same job differ.")
     if any(UNTIMED in each for each in list_rejections([run.run for run in runs])):
-        text = "SECONDS is the time from one row of a GPU to the next."
+        text = "SECONDS is the time between two rows of the same GPU."
         yield 0, Action("Give --interval SECONDS", "Reads the rows without a time", text, "Most rows have no time.")
     # a log without CPU utilisation cannot show what GPUs wait for
     unknown = any(each.finding.kind in _UNEXPLAINED and each.finding.cause in {None, "unknown"} for each in every)
@@ -192,13 +192,13 @@ def _list_measurements(
         needs = (each.needed_seconds or 0.0 for own in lacking for each in own)
         needed = display.duration(max([SHORTEST_SECONDS, *needs]))
         said = display.duration(longest) if longest > 0 else "only one moment"
-        text = f"The log covers {said}, too short for {display.plural(count, 'check')}."
+        text = f"The log covers {said}, which is too short for {display.plural(count, 'check')}."
         yield 1, Action(f"Record at least {needed}", "Allows more checks", text, "Many checks need a longer log.")
         return
     yield from ((1, each) for each in _measure_longer(comparison))
     is_unstated = any(step.work_unit is None and not any(run.exit_code for run in step.runs) for step in steps)
     if any(run.run.gpus for run in runs) and is_unstated:
-        text = "Fair comparisons are per unit of work: add --work N:UNIT, such as --work 12000:batches."
+        text = "Fair comparisons need figures per unit of work: add --work N:UNIT, such as --work 12000:batches."
         yield 2, Action("Specify the amount of work", "Shows cost per unit of work", text, "The work is not known.")
 
 
@@ -213,7 +213,7 @@ def _list_recordings(analyses: Sequence[Analysis], every: Sequence[Found]) -> It
         yield place, Action(title, "Shows the cause", text, "The log does not show it.", command=RECORD)
     if apart >= COARSE_SECONDS:
         title, text = "Record one sample per second", f"Samples {display.duration(apart)} apart miss short pauses."
-        yield place, Action(title, "Shows short pauses", text, "The log shows its interval.", command=RECORD)
+        yield place, Action(title, "Shows short pauses", text, "The log shows the interval.", command=RECORD)
 
 
 def _measure_longer(comparison: Comparison) -> Iterator[Action]:
@@ -228,10 +228,10 @@ def _measure_longer(comparison: Comparison) -> Iterator[Action]:
     is_repeated, with_base = min(delta.runs) > 1, delta.runs[0] <= delta.runs[1]
     now = delta.interval and measure_run_interval(delta, delta.interval, base, step, repeat_base=with_base)
     runs = now and estimate_runs_for_interval(now, now.half_width * _COARSE / share, on_both=is_repeated)
-    wish = f"More runs would show smaller changes, but no reasonable number would show {_COARSE:.0%}."
+    wish = f"More runs would show smaller changes, but no practical number would show one of {_COARSE:.0%}."
     if runs:
         of = "each step" if is_repeated else display.clean((base if with_base else step).label)
-        wish = f"To show {_COARSE:.0%}, record {'longer runs or ' if is_short else ''}{runs} runs of {of}."
+        wish = f"To show a change of {_COARSE:.0%}, record {'longer runs or ' if is_short else ''}{runs} runs of {of}."
     text = f"{' and '.join(map(str, dict.fromkeys(delta.runs)))} runs{' this short' if is_short else ''} show only "
     text += f"changes above about {display.percent(share)}. {wish}"
     places = [at for at, each in enumerate(comparison.steps, 1) if each in [step for *_, step in unclear]]

@@ -1,4 +1,4 @@
-"""Finding cards, one per kind and cause in a run, and rows, one per kind and cause in all runs."""
+"""Finding cards, one per kind and cause in a run, and rows, one per kind and cause across runs."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,12 +25,12 @@ _LISTED, _NAMED = 100, 3  # most listed intervals, and named steps
 _OUTCOMES = {True: "not found", False: "not assessed"}
 _SIGNS = {"<=": "≤", ">=": "≥"}
 _STAYING = {"throttled", "gpu_lost", ""}
-"""Classes of GPU time whose findings persist even if the job changes."""
+"""Classes of GPU time whose findings still apply after the job changes."""
 _COARSE_SECONDS = 2.0  # above this, one sample per second would show more
 
 
 def build_cards(runs: Sequence[ReportRun]) -> Iterator[FindingCard]:
-    """Yield cards by severity and loss, last step first. Consequences follow their root."""
+    """Yield cards sorted by severity and loss, last step first. Consequences follow their root."""
     every = words.gather(runs)
     titles = _name_all(every)
     groups = [group for found in every for group in sorted(found.groups, key=words.rank)]
@@ -178,7 +178,7 @@ def _list_steps(findings: Sequence[Finding]) -> Iterator[AdviceStep]:
 
 
 def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_chain: bool) -> Iterator[FindingRow]:
-    """Yield a row per kind and cause, sorted by severity and loss in the worst run."""
+    """Yield a row per kind and cause, sorted by severity, then by loss in the worst run."""
     every = words.gather(runs)
     titles = _name_all(every)
     ids = {key: f"R{place}" for place, key in enumerate(titles, 1)}
@@ -244,7 +244,7 @@ def _describe_advice(found: Found, every: Sequence[Found], gone_in: str) -> str:
     title, how = (advice.title, advice.how) if advice else ("", display.clean_sentence(found.finding.recommendation))
     if gone_in and kind and kind.gpu_time_class not in _STAYING:
         was = display.lower_first(f"{title}. {how}" if title else how)
-        return f"There is nothing left to do: the finding is gone in {gone_in}. The advice was: {was}"
+        return f"Nothing is left to do: {gone_in} no longer has this finding. The advice was: {was}"
     return f"{title}: {display.lower_first(how)}" if title else how
 
 

@@ -25,7 +25,7 @@ from gpureport.report.wording.display import format_gpu_time_range, format_range
 SEVERITIES, CONFIDENCES = list(Severity), list(Confidence)
 Key = tuple[str, str | None]  # Kind and cause.
 _OTHERS = "GPUs"  # Name for GPUs that differ from run to run.
-_NOTABLE = 0.1  # share of a run from which a finding of severity info can be the headline
+_NOTABLE = 0.1  # share of a run from which an info finding can be the headline
 _NOTED = {"no_progress", "log_gap", "startup_idle", "tail_idle"}
 LOST = "{lost} lost, {lost_share} of {run}"
 UNKNOWN_GAIN = "Gain not known"
@@ -125,7 +125,7 @@ class Found:
 
     @cached_property
     def gpus(self) -> str:
-        """`GPU 2`, `all 4 GPUs`, `the GPU` or, if they differ between runs, `GPUs`."""
+        """`GPU 2`, `all 4 GPUs`, `the GPU` or, if the GPUs differ between runs, `GPUs`."""
         if self.has_one_gpu and (len(self.runs) > 1 or not self.devices):
             return "the GPU"
         held = group_pairs((part.position, device) for part in self.parts for device in part.finding.devices or [""])
@@ -147,7 +147,7 @@ def _add_up(amounts: Iterable[tuple[int, float | None]]) -> dict[int, float]:
 
 
 def gather(runs: Sequence[ReportRun]) -> tuple[Found, ...]:
-    """Group findings by kind and cause. Sort by severity and worst loss, with roots first."""
+    """Return findings grouped by kind and cause, sorted by severity and worst loss, roots first."""
     named = [{each.fingerprint: (each.kind, each.cause) for each in run.analysis.findings} for run in runs]
     held = group_pairs(
         ((each.kind, each.cause), Part(position, run, each, named[position].get(each.root or "")))
@@ -163,7 +163,7 @@ def rank(found: Found) -> tuple[int, float]:
 
 
 def find_worst(runs: Sequence[ReportRun]) -> Found | None:
-    """Return the worst findings. Those of severity info count only if notable."""
+    """Return the worst findings. Info findings count only if notable."""
     every = []
     for group in (group for found in gather(runs) for group in found.groups if None in group.roots):
         whole = group.run.seconds
@@ -193,7 +193,7 @@ def write_headline(found: Found) -> str:
 
 
 def fill_words(found: Found, template: str, *, now: bool = False, **places: str) -> str:
-    """Return the filled template, or an empty string if a figure is not known."""
+    """Return the filled template, or "" if a figure is unknown."""
 
     def fill(name: str, noun: str) -> str:
         if noun not in {"", "?"}:

@@ -1,4 +1,4 @@
-"""Tables for a run: GPUs (by node if there are many) with outliers, stages, and reasons for lowered clocks."""
+"""Tables for a run: GPUs (by node if many) and outliers, stages, and reasons for lowered clocks."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import compress
@@ -16,8 +16,8 @@ from gpureport.report.wording import display
 _ROBUST = 3 * 1.4826  # three robust standard deviations
 _PEERS, _MOST_SENTENCES, _MOST_ROWS = 3, 8, 30
 _BY_NODE = (
-    "Each row is a node, with the means of its GPUs, their highest temperature and peak memory, their total energy and "
-    "minimum free memory. GPUs that differ from all others are below."
+    "Each row is a node: the means of its GPUs, but the highest temperature and peak memory, total energy and "
+    "minimum free memory. GPUs that differ from all others follow."
 )
 _BY_STAGE = "Means are taken over time and GPUs. Each stage includes only samples recorded by its process."
 _USE = "gpu_utilization_ratio"
@@ -34,7 +34,7 @@ _ABSENT = {display.NOT_RECORDED, "none seen", "not known"}
 
 
 class _Column(NamedTuple):
-    """`margin` is the least difference of an outlier. `summary` combines GPUs."""
+    """`margin` is the least difference that makes an outlier. `summary` combines GPUs."""
 
     title: str
     prose: str

@@ -57,7 +57,7 @@ def _list_facts(run: ReportRun) -> Iterator[Fact]:
     if stated is not None and stated.carbon_intensity is not None:
         at = f"at {display.number(stated.carbon_intensity)}{display.GAP}g/kWh ({display.clean(stated.carbon_source)})"
         how = "the driver's counter" if stated.counted else "the integral of sampled power"
-        said["Carbon"] = f"not known: the energy of a GPU was not recorded, or cannot be right; {at}"
+        said["Carbon"] = f"not known: the energy of a GPU was not recorded or is implausible; {at}"
         if stated.carbon_grams is not None:
             grams = display.mass(stated.carbon_grams)
             said["Carbon"] = f"{grams} of CO2 equivalent for the GPUs alone, from {how}, {at}"
@@ -81,7 +81,7 @@ def _describe_energy(analysis: Analysis) -> Iterator[tuple[str, str]]:
         bridged = sum(each.energy_bridged_seconds or 0.0 for each in integrals) / len(integrals)
         each_gpu = " of each GPU" if len(integrals) > 1 else ""
         part = f" over {display.percent(share)} of the time" if share < _NEARLY_ALL else ""
-        part += f" (bridged: {display.duration(bridged)}{each_gpu})" if bridged > 0 else ""
+        part += f" (gaps bridged: {display.duration(bridged)}{each_gpu})" if bridged > 0 else ""
         joules = display.energy(sum(each.energy_joules or 0.0 for each in integrals))
         yield "Energy", f"{joules}{name_some(integrals)}{part}"
     if counters:
@@ -91,7 +91,7 @@ def _describe_energy(analysis: Analysis) -> Iterator[tuple[str, str]]:
         counted = display.energy(sum(counter.total for counter in counters))
         yield "Energy counted", f"{counted}{anew}{name_some(counters)}{missed}"
     if doubts:
-        yield "Energy left out", f"power cannot be right: it {doubts[0]}{name_some(doubts)}"
+        yield "Energy left out", f"power is implausible: it {doubts[0]}{name_some(doubts)}"
 
 
 def _list_prices(run: ReportRun, stated: Cost) -> Iterator[str]:

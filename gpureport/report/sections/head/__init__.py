@@ -1,1 +1,1 @@
-"""The head of a report: headline, lead, doubts and four figures."""
+"""The head of a report: headline, lead, caveats and four figures."""

@@ -37,7 +37,7 @@ _SLOWED = {frozenset({"thermal_throttle"}): "heat", frozenset({"hw_throttle"}): 
 
 
 class Findings(NamedTuple):
-    """Numbers of kinds judged and not judged, and the size of the last step's recording."""
+    """Numbers of kinds assessed and not assessed, and the size of the last step's recording."""
 
     judged: int
     missing: int
@@ -76,7 +76,7 @@ def name_loss(name: str, analyses: Sequence[Analysis]) -> str:
 
 
 def explain_lower_bound(analyses: Sequence[Analysis]) -> str:
-    """Return why more GPU time may have been lost than is known, or "" if no more was lost."""
+    """Return why more GPU time may have been lost than is known, or "" if none was."""
     pauses = gpu_time.excessive_short_pauses(analyses)
     if pauses is not None:
         return f"short pauses took {display.percent(pauses)}"
@@ -170,7 +170,7 @@ _NOTABLE = 0.05  # share outside training from which its cost is stated
 
 
 def describe_saving(comparison: Comparison) -> str:
-    """Return `Saves $3.28 per million images`, or "" if that is doubtful."""
+    """Return `Saves $3.28 per million images`, or "" if the saving is doubtful."""
     first, last = comparison.steps[0], comparison.steps[-1]
     delta = Figures(comparison).delta(COST_PER_WORK)
     is_unconfirmed = delta is not None and delta.verdict is Verdict.UNCONFIRMED

@@ -26,7 +26,7 @@ UNTIMED = "pass --interval SECONDS to read them"
 _LARGE_STEP = 60.0
 """Minimum backward clock step to mention, in seconds. Clock daemons make smaller steps."""
 _FEW_SAMPLES, _FAR_APART, _FEWEST = 30, 60.0, 12
-"""Samples needed for reliable shares if they are this many seconds apart, and if closer."""
+"""Fewest samples for reliable shares if they are this many seconds apart, and if closer."""
 _PAIRS, _JOBS = 3, 6  # Maximum step pairs and jobs to name.
 _MOST_NAMES = 120  # Longest list of names; if longer, just the first.
 
@@ -117,7 +117,7 @@ def _list_cut_logs(runs: Sequence[SampledRun]) -> Iterator[str]:
     given = [run for run in runs if run.info.work and not run.logged_work and "exit_code" not in dict(run.info.tags)]
     if cut := [clean_name(run.info.name) for run in given if AT_WORK in run.edges]:
         logs = f"{display.plural(len(cut), 'log')}, such as {cut[0]}" if len(cut) > 1 else cut[0]
-        yield f"The GPU is working at the start or end of {logs}: give the work that was done while recording."
+        yield f"The GPU was working at the start or end of {logs}: specify only the work done during the recording."
 
 
 def _list_doubts_on_runs(runs: Sequence[SampledRun]) -> Iterator[str]:
@@ -165,7 +165,7 @@ def _list_doubts_on_gpus(analyses: Sequence[Analysis]) -> Iterator[str]:
         others = [gpu for gpu in known if gpu in analysis.no_job and gpu not in counted]
         if others and counted:
             whose = display.raise_first(phrases.gpu_names(others, known))
-            yield f"{whose} held no memory and did not count as part of this run. Specify the run's GPUs with --gpus."
+            yield f"{whose} held no memory and did not count towards this run. Specify the run's GPUs with --gpus."
             return
 
 

@@ -113,13 +113,13 @@ def _describe_without_finding(step: Step, findings: losses.Findings) -> tuple[st
     unseen, pauses = gpu_time.unobserved_ratio(analyses), gpu_time.short_pauses_ratio(analyses)
     computing = losses.describe_computing(analyses)
     if not held or (not findings.judged and findings.missing):
-        mean = f"{computing} on average; no check can use an average." if findings.is_mean and held else ""
+        mean = f"{computing} on average; checks cannot use averages." if findings.is_mean and held else ""
         return mean or "Nothing could be assessed with this data.", VerdictCode.NOTHING_ASSESSED
     if losses.is_display_alone(analyses):
         return "Only a display used the GPU; the log shows no job.", VerdictCode.CAUSE_UNKNOWN
     clocks = [each.amounts[0] for one in analyses for each in one.not_judged if each.code == SLOW_CLOCK]
     if (is_low := losses.is_low_mid_job(analyses)) or (clocks and sum(lost.values()) < _LOST):
-        slow = "" if is_low else f"The busy GPU's clock was {min(clocks)[1]} of its highest"
+        slow = "" if is_low else f"The busy GPU ran at {min(clocks)[1]} of its highest clock"
         slow = slow or losses.describe_computing(analyses, mid_job=True)
         return f"{slow}; the log doesn't show why.", VerdictCode.CAUSE_UNKNOWN
     if sum(lost.values()) >= _LOST:

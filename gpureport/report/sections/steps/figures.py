@@ -176,7 +176,7 @@ def describe_training_source(steps: Sequence[Step]) -> str:
         return say("gains.steady", short=shortest < measured.LONG_SECONDS)
     found = {name for source in sources for name in source.names}
     names = sorted("the step counter" if name == STEP_COUNTER else display.clean(name) for name in found)
-    return f"Training alone: measured by {display.join_words(names)} of the training loop."
+    return f"Training alone: measured by {display.join_words(names)} from the training loop."
 
 
 def describe_unequal_work(comparison: Comparison) -> str:

@@ -41,7 +41,7 @@ _FATES = {
 _Shown = Sequence[tuple[differences.FigureFormat, Delta]]
 _LOSSES = 3  # maximum number of named losses
 _STARTUP_SHARE, _LONG_SECONDS = 0.05, 600.0
-"""Share of start-up that counts as large, and seconds below which a run is a short trial."""
+"""Share of start-up that counts as large, and seconds below which a run counts as short."""
 
 
 def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Block]:
@@ -113,7 +113,7 @@ def _list_notes(shown: _Shown, steps: Sequence[Step]) -> Iterator[str]:
 
 
 def _list_lines(shown: _Shown) -> Iterator[Line]:
-    """Yield a line per figure. Name excluded runs and repeated reasons only once."""
+    """Yield a line per figure. Excluded runs and repeated reasons are named only once."""
     named: set[str] = set()
     first: dict[Reason, str] = {}
     for each, delta in shown:
@@ -156,7 +156,7 @@ def _list_changes(changes: Sequence[SetupChange]) -> Iterator[Fact]:
             values = map(differences.describe_values, (change.values_before, change.values_after))
             yield Fact(name=display.shorten_middle(name, _NAME), text=", then ".join(values))
     if names := [differences.name_setting(change) for change in changes if change.of_one_run]:
-        yield Fact(name="Of each run", text=f"{name_some(names, _LISTED)}: different in every run.")
+        yield Fact(name="Per run", text=f"{name_some(names, _LISTED)}: different in every run.")
 
 
 def _list_checks(checks: Sequence[Comparability]) -> Iterator[Fact]:
@@ -164,7 +164,7 @@ def _list_checks(checks: Sequence[Comparability]) -> Iterator[Fact]:
         if check.check not in _SILENT or not check.comparable:
             before, after = (display.shorten_middle(text, _VALUE) for text in _format_sides(check))
             both = before if before == after else f"{before}, then {after}"
-            doubt = "" if check.comparable else f"; alike: {_AGREE[check.comparable]}"
+            doubt = "" if check.comparable else f"; comparability {_AGREE[check.comparable]}"
             yield Fact(name=WORDS[f"check.{check.check}"], text=f"{both}{doubt}")
 
 
@@ -181,7 +181,7 @@ def _format_sides(check: Comparability) -> Iterator[str]:
 
 
 def _describe_doubt(check: Comparability) -> str:
-    return f"{WORDS[f'check.{check.check}']}: {' against '.join(_format_sides(check))}. {reasons.describe_check(check)}"
+    return f"{WORDS[f'check.{check.check}']}: {' versus '.join(_format_sides(check))}. {reasons.describe_check(check)}"
 
 
 def _list_fates(changes: Sequence[FindingChange]) -> Iterator[Fact]:

@@ -201,7 +201,7 @@ def _list_rows(effects: FigureEffects) -> Iterator[tuple[str, ...]]:
             if level.verdict is Verdict.UNCONFIRMED and max(level.runs, first.runs) > 1:
                 # several runs without repetitions are not “one run each”
                 verdict = level.verdict.short
-            head = f"{name}={name_value(level.value)} against {name_value(first.value)}"
+            head = f"{name}={name_value(level.value)} versus {name_value(first.value)}"
             yield head, str(level.runs), size, display.drop_equal_ends(ends), verdict
 
 

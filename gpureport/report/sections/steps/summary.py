@@ -112,7 +112,7 @@ def _list_causes(comparison: Comparison, delta: Delta) -> list[str]:
 
 
 def _describe_step_change(base: Step, step: Step) -> str:
-    """Return the change in a label: `more loader workers` for `2-more-workers`."""
+    """Return the change named by a label: `more loader workers` for `2-more-workers`."""
     words = re.split(r"[-_\s]+", re.sub(r"^[\W_]*(?:\d+[-_.]+)?", "", display.clean(step.label)).strip())
     if len(words) <= 1 or not all(re.fullmatch("[A-Za-z]{2,}", word) for word in words):
         return ""
@@ -132,7 +132,7 @@ def describe_certainty(comparison: Comparison) -> str:
     (first, other), runs = delta.runs, ""
     if max(first, other) > 1:
         is_even = first == other and all(len(step.runs) == first for step in comparison.steps)
-        runs = f"{display.plural(first, 'run')} {'per step' if is_even else f'against {other}'}"
+        runs = f"{display.plural(first, 'run')} {'per step' if is_even else f'versus {other}'}"
     if delta.metric != measured.PER_WORK:
         ends = " to ".join(dict.fromkeys(f"{100 * end:+.0f}".replace("-", MINUS) for end in delta.interval))
         return say("headline.points", ends=ends, runs=runs)
@@ -239,7 +239,7 @@ def build_step_table(comparison: Comparison, study: Study | None, *, is_trial: b
     columns = [figures.column(each) for each in metrics]
     is_uneven = len({len(step.analyses) for step in steps}) > 1
     rows, changes = [], []
-    # rows that differ in two settings do not show the effect of either, and those of a trial have their own table
+    # rows that differ in two settings show the effect of neither; those of a trial have their own table
     mixed = {
         step.label
         for before, step in pairwise(steps)
@@ -254,7 +254,7 @@ def build_step_table(comparison: Comparison, study: Study | None, *, is_trial: b
         for metric, (_, show) in zip(metrics, columns, strict=True):
             value = step.value(metric)
             delta = None if metric in _WITHOUT_CHANGE else deltas.get(metric)
-            # a change of the settled time is not that of the whole recording
+            # a change once settled does not apply to the whole recording
             is_of_this = delta is not None and value is not None and isclose(delta.after or 0.0, value, rel_tol=_SAME)
             change = build_change(delta) if is_of_this else None
             change = change if change and change.arrow else None
