@@ -56,19 +56,19 @@ def read(  # noqa: PLR0913 - each option is given by name
         source: a log, a folder with logs at any depth, `mlflow:STORE#RUN` or `neptune:PATH#RUN`. `source`, `host` and
             `training` may be URLs such as `s3://BUCKET/PATH`.
         host: CPU logs, or more GPU logs of the run, to join by time.
-        training: logs of training metrics; if empty, those in the folder `source` are used.
-        labels: facts that are not in the logs, namely `name`, `step`, `params` and `tags` (dicts), the total `work` as
+        training: logs of training metrics; by default, those in the folder `source`.
+        labels: facts that the logs lack: `name`, `step`, `params` and `tags` (dicts), the total `work` as
             `"12000:steps"` or `(12000, "steps")`, and `table`, output of `sacct -P` with user, account, job and node.
         as_one_run: whether all logs in the folder belong to one run.
-        tz: time zone of the log, such as `"Europe/Berlin"`, if the log does not name one.
+        tz: time zone of the log, such as `"Europe/Berlin"`, if the log names none.
         gpus: indices of the GPUs to keep; None keeps all.
         columns: query fields of a log without a header, in order: a list, or `"timestamp,index,utilization.gpu"`.
         interval: seconds between samples in a log without timestamps.
-        gpus_per_tick: number of GPUs in a log that has no column to tell them apart.
+        gpus_per_tick: number of GPUs in a log without a column to tell them apart.
         column_map: TOML file that describes the columns of an unknown table.
         tracker: which runs in a tracker to read: `runs`, `experiment`, `project`, `filter`, `latest`, `children`,
-            `stage`, `group`, `gpu_memory_total` (bytes), `throughput`, `require_hardware`. If only some runs can be
-            read, a `UserWarning` is issued for each of the others.
+            `stage`, `group`, `gpu_memory_total` (bytes), `throughput`, `require_hardware`. If some runs can be
+            read, each of the others causes a `UserWarning`.
         mlflow_raw_times: whether MLflow's system metrics keep their logged times.
 
     Raises PlaceError if a bucket cannot be reached or denies access; SourceError if the source is missing or contains
@@ -254,4 +254,4 @@ def report(
     try:
         return render(content, f".{format}".replace("..", ".")).decode()
     except UnicodeDecodeError as error:
-        raise RenderError(str(format), "this format is not text", "write it to a file", code="not_text") from error
+        raise RenderError(str(format), "this is not a text format", "write it to a file", code="not_text") from error

@@ -132,7 +132,7 @@ def _report_matches(table: LabelTable) -> None:
     zones = ": give --tz, or print the table with SLURM_TIME_FORMAT=%FT%T%z"
     for doubt, text, hint in (
         (SEVERAL, "not, because several rows fit equally well", ""),
-        (TIMES, "not, because times in the log and in the table cannot be compared", zones),
+        (TIMES, "not, because the times of log and table cannot be compared", zones),
         (NO_ROW, "without a row", ""),
     ):
         names = [match.name for match in found if match.doubt == doubt]
@@ -186,7 +186,7 @@ def pair_sources(sources: Sequence[str], options: Options, *, steps: bool = Fals
     logs, hosts, training = split_companions(sources, options)
     named = options
     if len(logs) > 1 and len(options.training) not in {0, len(logs)}:
-        # if there are not as many files as logs, each file belongs to the run that it overlaps in time
+        # if files and logs differ in number, each file belongs to the run that it overlaps
         training, options = [*training, *map(str, options.training)], replace(options, training=())
     every = give_each(logs, options)
     is_read = [

@@ -92,8 +92,8 @@ COMMANDS = {
     ),
     "try": Entry(
         "Try settings of a job, and say which is best.",
-        """Each setting is recorded several times, in rounds of random order. {NAME} in COMMAND stands for the value of
-        a setting, and {folder} for the folder of the run. The first value of each setting is the one in use today.
+        """Each setting is recorded several times, in rounds of random order. In COMMAND, {NAME} becomes the value of
+        a setting, and {folder} the folder of the run. The first value of each setting is the one in use today.
         After an interruption, the same command continues the trial. The exit code is 0 if a setting is chosen, 1 if
         every setting failed or lowers the quality, and 4 if there is no clear best setting.""",
         "try -o trial --set workers=2,4,8 -- python train.py --workers {workers}",

@@ -1,4 +1,4 @@
-"""Assesses each GPU over all its runs: whether to remove it, and which runs overlap."""
+"""Assesses each GPU across all its runs, and finds runs that overlap on it."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ Facts: TypeAlias = dict[str, Any]
 PULL, WATCH = "pull", "watch"
 _MOST_OVERLAPS = 20  # maximum number listed
 _SEVERAL, _MOST_OF_THEM = 2, 0.5
-"""Minimum number of runs that rules out coincidence, and share of runs that makes a symptom lasting."""
+"""Number of runs from which chance is ruled out, and share of runs from which a symptom is lasting."""
 SYMPTOMS = {
     "gpu_lost": "stopped responding",
     "ecc_uncorrected": "uncorrectable memory errors",
@@ -26,12 +26,12 @@ SYMPTOMS = {
     "slow_link": "slow PCIe link",
     "ecc_corrected": "corrected memory errors",
 }
-"""Each symptom in words, most serious first. Its column is above 0 if it was found, and None if not assessed."""
+"""Each symptom in words, most serious first. Its column is above 0 if found, None if not assessed."""
 _CHECKS: Mapping[Any, Any] = {"found": 1.0, "clear": 0.0, "not assessed": None}
 _EXPLAINED = {"board", "cap", "locked"}
 """Causes of slowness that are not faults: settings, and differences of a few per cent between boards."""
 _LASTING = {"hardware_slowed", "heat_slowed", "slow_gpu", "slow_link"}
-"""Symptoms that call for removing a card if most of its runs show them."""
+"""Symptoms for which a card is pulled if at least half of its runs show them."""
 
 
 def name_run(row: Row) -> Facts:
@@ -92,7 +92,7 @@ def _assess_card(rows: Sequence[Row]) -> Facts:
 
 
 def _count_symptom(rows: Iterable[Row], symptom: str) -> Facts:
-    """Memory rows remapped in the first run do not count."""
+    """Return the runs that show a symptom. Memory rows remapped in the first run do not count."""
     column = f"{symptom}_seconds" if symptom.endswith("_slowed") else symptom
     known = [(row, amount) for row in rows if (amount := _CHECKS.get(row[column], row[column])) is not None]
     assessed, is_check = len(known), symptom in {"gpu_lost", "slow_gpu", "slow_link"}

@@ -29,11 +29,11 @@ from gpureport.report.wording.terms import DEFINITIONS
 
 FORMATS = (".html", ".json", ".md", ".pdf", ".txt")
 _WITH_FULL = {".txt", ".pdf"}
-# sizes in points on paper, and the height of bars in tables
+# in points on paper, and the height of bars in tables
 _ROW_WIDTH, _BAR_WIDTH, _BAR_HEIGHT = 238.0, 106.0, 12.0
 _SPENT = "Where the GPU time went"
 _BARS, _PARTS = 2, 2
-"""Number of bars on the screen and, apart from the worst runs, of tables."""
+"""Number of bars on the screen, and of tables besides the worst runs."""
 SCHEMA = "gpureport.fleet/1"
 _DIGITS = 6
 _KEPT = frozenset(("model", "partition", "job_state"))
@@ -172,7 +172,7 @@ def _round(value: Any) -> Any:
 def anonymise_fleet_report(report: Facts) -> Facts:
     """Return the report with names replaced by numbers or short hashes. Times, amounts and models are kept.
 
-    Names inside text cannot be found, so the selection and all paths in errors are replaced.
+    Names within text cannot be recognised, so the selection and all paths in errors are replaced.
     """
     numbers: dict[tuple[str, str], str] = {}
 
@@ -188,8 +188,10 @@ def anonymise_fleet_report(report: Facts) -> Facts:
         if not isinstance(value, dict):
             return value
         match value:
-            case {"id": str(identity)}:
-                return {"id": _hash(identity), "name": f"run-{_hash(identity)}", "source": None}
+            case {"id": str(identity), "name": name}:
+                # as in a report on the run; an unread log has no id
+                shown = identity[:_SHOWN] or _hash(name)
+                return {"id": shown, "name": f"run-{shown}", "source": None}
             case {"label": label, "groups": groups}:
                 value = value | {"groups": [each | {"name": number(label, each["name"])} for each in groups]}
             case {"user": user}:
@@ -198,15 +200,13 @@ def anonymise_fleet_report(report: Facts) -> Facts:
                 value = value | {"uuid": uuid and f"GPU-{_hash(uuid)}", "node": number("node", node)}
             case {"error": error}:
                 value = value | {"error": _FILE.sub("<file>", error)}
-            case {"card": card}:
-                value = value | {"card": f"GPU-{_hash(card)}"}
             case _:
-                value = value | ({"selection": "a selection of runs"} if value.get("selection") else {})
+                value = value | ({"card": f"GPU-{_hash(value['card'])}"} if "card" in value else {})
         return {key: hide(entry) for key, entry in value.items()}
 
-    # number the names in groupings first, in the order of their losses
+    # number the names in groupings first, in order of loss
     hide(report["groupings"])
-    hidden: Facts = hide(report)
+    hidden: Facts = hide(report | {"selection": report["selection"] and "a selection of runs"})
     return hidden
 
 

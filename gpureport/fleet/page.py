@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor
 
 from gpureport import __version__
 from gpureport.analysis.advice.choose import STEPS
 from gpureport.analysis.results import NOTABLE, measure_pauses_ratio
-from gpureport.analysis.rulebook import GROUPS
 from gpureport.comparison.gains import NOTABLE_RATIO, measure_excessive_short_pauses
 from gpureport.fleet import page_words as words
 from gpureport.fleet.cards import PULL, WATCH, Facts
@@ -32,12 +31,13 @@ _FEW, _MANY = 0.25, 3
 _NEGLIGIBLE, _MUCH = 0.002, 0.03
 """Share of GPU time below which a segment is too small to see, and minimum share of a flagged loss."""
 _TITLE = 80
+_LOSSES = LOSSES | {"throttled": "slowed clocks"}
 _SENTENCE = re.compile(r"(?<=\.) (?=[A-Z])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetPage:
-    """The page. The date of the file is `ended`, the time of the last sample in seconds since 1970."""
+    """The page. Files are dated `ended`, the time of the last sample in seconds since 1970."""
 
     title: str
     subtitle: str
@@ -79,7 +79,7 @@ def _list_read(report: Facts, period: str) -> Iterator[str]:
     yield display.plural(report["nodes"], "node") if report["nodes"] else "no node recorded"
     known = report["use"]["gpu_seconds"] - report["use"]["unknown_gpu_seconds"]
     computing = sum(each["gpu_seconds"] for each in report["classes"] if each["name"] == "computing")
-    # rounded down, so that the share is never 100% despite lost time
+    # rounded down, so that it is never 100% despite lost time
     yield f"{floor(100 * computing / known + 1e-4)}% computing" if known > 0 else ""
     yield period
 
@@ -87,10 +87,6 @@ def _list_read(report: Facts, period: str) -> Iterator[str]:
 def _sort_losses(report: Facts) -> list[Facts]:
     lost = [each for each in report["classes"] if each["name"] in LOST]
     return sorted(lost, key=lambda each: -float(each["gpu_seconds"]))
-
-
-def _name_loss(key: str) -> str:
-    return LOSSES.get(key, "slowed clocks" if key == "throttled" else key.replace("_", " "))
 
 
 def _write_headline(report: Facts, amounts: words.Amounts, length: str) -> str:
@@ -107,7 +103,7 @@ def _write_headline(report: Facts, amounts: words.Amounts, length: str) -> str:
     if lost < held * NOTABLE_RATIO and pauses is not None:
         return f"The loss in {whole} is not known: short pauses took {display.percent(pauses)}"
     if lost < held * NOTABLE_RATIO:
-        return choose_headline([f"Hardly any of {whole} lost{period}", f"Hardly any of {whole} lost"])
+        return choose_headline([f"Hardly any of {whole} lost{when}" for when in (period, "")])
     least = "At least " if pauses is not None else ""
     if unknown >= held * _UNKNOWN:
         whole = f"the {amounts.format_time(held - unknown)} {amounts.long_unit} observed"
@@ -121,27 +117,24 @@ def _list_culprits(report: Facts) -> Iterator[str]:
     runs, half = report["use"]["runs"], report["half_lost_in"]
     if 0 < half <= max(runs * _FEW, 1) and runs >= _MANY:
         where = f"; half in {display.plural(half, 'run')}"
-        yield f"{where}, mainly {_name_loss(report['half_lost_class'])}"
+        yield f"{where}, mainly {_LOSSES[report['half_lost_class']]}"
         yield where
     else:
-        yield from (f", mainly {_name_loss(loss['name'])}" for loss in _sort_losses(report)[:1])
+        yield from (f", mainly {_LOSSES[loss['name']]}" for loss in _sort_losses(report)[:1])
 
 
 def _write_lead(report: Facts, amounts: words.Amounts) -> Iterator[str]:
     if month := report["month"]:
-        hours, lost = (display.number(month[name] / 3600) for name in ("gpu_seconds", "lost_gpu_seconds"))
-        time, cost = f"{lost}{display.GAP}GPU-h", month["lost_cost"]
-        amount = time if cost is None else f"{amounts.format_money(cost)} ({time})"
-        yield f"At this rate, {hours} GPU-hours per month mean a loss of {amount}."
+        hours = replace(amounts, unit="GPU-h", size=3600.0)
+        lost = hours.format_both(month["lost_gpu_seconds"], month["lost_cost"])
+        yield f"At this rate, {hours.format_time(month['gpu_seconds'])} GPU-hours per month mean a loss of {lost}."
     if doubts := "; ".join(_list_doubts(report, amounts)):
         yield f"{doubts[:1].upper()}{doubts[1:]}."
     pulled = words.count_cards(report["health"], PULL)
     pull = f"pull {display.plural(pulled, 'GPU')}" if pulled else ""
     for best in report["savings"][:1]:
-        amount, runs = amounts.format_both(best["gpu_seconds"], best["cost"]), display.plural(best["runs"], "run")
-        # a step that looks for a cause saves nothing by itself
-        gain = f"{amount} lost in {runs}" if best["step"] in GROUPS["probe"] else f"up to {amount}, in {runs}"
-        yield f"First: {display.lower_first(words.shorten_name(best['title']))}, {gain}{pull and f'; then {pull}'}."
+        step, gain = display.lower_first(words.shorten_name(best["title"])), words.describe_gain(best, amounts)
+        yield f"First: {step}, {gain}{pull and f'; then {pull}'}."
     if pull and not report["savings"]:
         yield f"First: {pull}."
 
@@ -159,7 +152,7 @@ def _list_doubts(report: Facts, amounts: words.Amounts) -> Iterator[str]:
     if report["pausing_runs"] and ratio >= NOTABLE:
         longest = words.shorten_name(report["pausing_runs"][0]["name"])
         where = f" (the most in {longest})" if report["use"]["runs"] > 1 else ""
-        yield f"short pauses took {display.percent(ratio)} of the observed time{where}, and may be waits"
+        yield f"short pauses took {display.percent(ratio)} of the observed time{where}; some may be waits"
     for by in report["groupings"][:1]:
         word = display.lower_first(words.name_label(by["label"]))
         unnamed = sum(group["use"]["gpu_seconds"] for group in by["groups"] if group["name"] is None)
@@ -186,9 +179,9 @@ def _list_tiles(report: Facts, amounts: words.Amounts) -> Iterator[Tile]:
         context=f"{cost}{display.plural(use['runs'], 'run')}{on}{where}",
     )
     best, gain = "none found", "No finding calls for a change."
-    for saving in report["savings"][:1]:
-        amount = amounts.format_both(saving["gpu_seconds"], saving["cost"])
-        best, gain = words.shorten_name(saving["title"]), f"Up to {amount}, in {display.plural(saving['runs'], 'run')}"
+    for saving in sorted(report["savings"], key=words.saves_nothing)[:1]:
+        best = words.UNKNOWN if words.saves_nothing(saving) else words.shorten_name(saving["title"])
+        gain = display.raise_first(words.describe_gain(saving, amounts))
     yield Tile(label="Would save the most", value=best, context=gain)
     is_assessed = bool(health["cards"] or health["healthy"])
     counts = {"can be tracked": 0 if gpus else health["identified_gpus"], "to watch": words.count_cards(health, WATCH)}
@@ -237,7 +230,7 @@ def _build_bars(report: Facts, amounts: words.Amounts) -> TimeSpent | None:
         )
     idle = use["no_job_gpu_seconds"]
     names = display.clean(", ".join(report["prices"]["unused_rates"]))
-    unused = names and f"No GPU that was read matches the rate for {names}."
+    unused = names and f"No GPU in these runs matches the rate for {names}."
     uncounted = f"Not counted: {amounts.format_both(idle)} in which no job ran." if idle else ""
     return TimeSpent(
         caption=f"{amounts.long_unit} of all jobs, then by class.{describe_pauses(bars[:1])}",
@@ -252,14 +245,11 @@ def _build_bars(report: Facts, amounts: words.Amounts) -> TimeSpent | None:
 
 def _build_action(saving: Facts, amounts: words.Amounts) -> Action:
     step = STEPS.get(saving["step"])
-    amount = amounts.format_both(saving["gpu_seconds"], saving["cost"])
-    gain = f"Cause of {amount} not known" if saving["step"] in GROUPS["probe"] else f"Up to {amount}"
     how = _SENTENCE.split(step.do, maxsplit=1)[0] if step else ""
-    found = [terms.kind_title(kind) for kind in saving["kinds"][:1]]
-    found += [f"worst in {display.join_words(words.name_runs(saving['examples']))}"]
+    worst = display.join_words(words.name_runs(saving["examples"]))
     return Action(
         title=words.shorten_name(saving["title"]),
-        gain=f"{gain}, in {display.plural(saving['runs'], 'run')}",
+        gain=display.raise_first(words.describe_gain(saving, amounts)),
         text=f"{step.title}: {display.lower_first(how)}" if step and step.title != saving["title"] else how,
-        certainty=f"{display.raise_first('; '.join(found))}.",
+        certainty=f"{terms.kind_title(saving['kinds'][0])}; worst in {worst}.",
     )

@@ -234,11 +234,11 @@ def _build_savings(savings: Sequence[Facts], amounts: words.Amounts) -> PagePart
         )
         for each in shown
     )
-    columns = ("What to do", *["Cost"] * priced, f"Up to {amounts.unit}", "Runs", "Found", "Worst runs")
+    columns = ("What to do", *["Cost lost"] * priced, f"Lost, {amounts.unit}", "Runs", "Found", "Worst runs")
     once = "Each lost hour is counted for only one step, the most promising one, so the rows can be added up."
     return PagePart(
         id="savings",
-        title="Other savings",
+        title="Other steps",
         line=display.plural(len(savings), "more step"),
         table=build_table(columns, rows, in_words=columns[-2:]),
         notes=(once, *_hidden(len(savings) - len(shown), "step")),

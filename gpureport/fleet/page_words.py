@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
+from gpureport.analysis.rulebook import GROUPS
 from gpureport.comparison.gains import NOTABLE_RATIO
 from gpureport.fleet.cards import Facts
 from gpureport.importers import LOCATORS
@@ -64,10 +65,9 @@ def choose_amounts(report: Facts) -> Amounts:
 
 def explain_prices(report: Facts, amounts: Amounts) -> str:
     if unpriced := report["prices"]["unpriced_models"]:
-        models = display.join_words([display.clean(model) for model in unpriced[:_MODELS]])
         more = len(unpriced) - _MODELS
-        others = f" and {display.plural(more, 'other model')}" if more > 0 else ""
-        return f"No price is given for {models}{others}, so the total cost is not known."
+        models = [*map(display.clean, unpriced[:_MODELS]), *[display.plural(more, "other model")] * (more > 0)]
+        return f"No price is given for {display.join_words(models)}, so the total cost is not known."
     if not amounts.is_priced:
         return f"No cost is known without a price ({PRICE_OPTION})."
     return "" if amounts.currency else f"Cost: no currency given ({PRICE_OPTION})."
@@ -78,6 +78,16 @@ def format_lost_share(use: Facts, *, is_lower_bound: bool = False) -> str:
     if is_lower_bound and ratio is not None:
         return f"at least {display.percent(ratio)}" if ratio >= NOTABLE_RATIO else UNKNOWN
     return display.or_not_recorded(ratio, display.percent)
+
+
+def saves_nothing(saving: Facts) -> bool:
+    """Return whether a step only looks for the cause of a loss."""
+    return saving["step"] in GROUPS["probe"]
+
+
+def describe_gain(saving: Facts, amounts: Amounts) -> str:
+    amount, runs = amounts.format_both(saving["gpu_seconds"], saving["cost"]), display.plural(saving["runs"], "run")
+    return f"{amount} lost in {runs}, cause unknown" if saves_nothing(saving) else f"up to {amount}, in {runs}"
 
 
 def count_cards(health: Facts, verdict: str) -> int:
@@ -95,7 +105,7 @@ def name_label(label: str) -> str:
 
 
 def name_runs(runs: Sequence[Facts]) -> list[str]:
-    """Equal names get the part of the path that differs, or the id."""
+    """Return the names. Equal ones get the differing part of the path, or the id."""
     known = {run["id"]: run for run in runs}
     names = Counter(run["name"] for run in known.values())
     logs = [run for run in known.values() if run["source"] and not run["source"].startswith(LOCATORS)]
@@ -112,9 +122,7 @@ def describe_period(report: Facts) -> tuple[str, str]:
         return "", ""
     start, end = (datetime.fromtimestamp(report[name] / 1e6, UTC).date() for name in ("started", "ended"))
     seconds = (report["ended"] - report["started"]) / 1e6
-    length = f"in {(end - start).days + 1} days"
-    if seconds < _DAYS_FROM:
-        length = f"in {display.duration(seconds)}"
+    length = f"in {display.duration(seconds) if seconds < _DAYS_FROM else f'{(end - start).days + 1} days'}"
     is_month = (start.year, start.month) == (end.year, end.month)
     if is_month and start.day <= 1 + _EDGE and end.day >= monthrange(end.year, end.month)[1] - _EDGE:
         length = f"in {start:%B}"

@@ -41,11 +41,11 @@ _AHEAD, _CLUSTER_AT_ONCE = 2, 1000
 """Tasks submitted at once, per local process (so that one is always waiting) and per cluster."""
 _PATIENCE = "10s"  # seconds that a scheduler may take to respond
 Watch = Callable[[int, int, str], None]
-"""Takes the number of finished runs, the total, and the name of the run that finished last."""
+"""Takes the number of finished runs, of all runs, and the name of the latest."""
 
 
 class Engine(NamedTuple):
-    """Runs up to `at_once` tasks at a time. `open` opens an executor, and a new one if its workers die."""
+    """Runs up to `at_once` tasks at a time. `open` starts an executor, and runs again if its workers die."""
 
     open: Callable[[], AbstractContextManager[Executor]]
     at_once: int
@@ -149,7 +149,7 @@ def _prepare_worker(environment: dict[str, str]) -> None:
 
 
 def _end_with(owner: BaseProcess) -> None:
-    # killing a process spares its workers; they write atomically, so they may exit at any time
+    # killing a process spares its workers, which write atomically and may exit at any time
     owner.join()
     os._exit(1)
 
@@ -160,7 +160,7 @@ def _open_dask(scheduler: str | None, count: int) -> Iterator[Executor]:
     from distributed import Client, LocalCluster
 
     for name in ("distributed", "distributed.client", "tornado"):
-        # silence Dask's long reports about dead workers, as others take over
+        # silence Dask's reports about dead workers, as others take over
         logging.getLogger(name).setLevel(logging.CRITICAL)
     start: Any = LocalCluster
     with ExitStack() as stack:
@@ -227,7 +227,7 @@ def summarise_runs(
     file, make_key = SummaryFile(store), summarise.make_keys(settings)
     known: dict[str, Sequence[Row]] = {**group_pairs((row["run_id"], row) for row in file.load())}
     keys = {stored.run.id: make_key(stored) for stored in selected.runs}
-    # a failed run's key never matches, so the run is tried again
+    # a failed run's key never matches, so it is tried again
     missing = [run for run in runs if {row["key"] for row in known.get(run.id, ())} != {keys[run.id]}]
     tasks = [_SummaryTask(store, run.id, settings) for run in missing]
     names = {run.id: run.name for run in runs}

@@ -1,11 +1,11 @@
 """The summary of a run: one row per GPU, a key for its inputs, and the table kept in a store.
 
-A row has a value for each column of SCHEMA, or None if it was not recorded; a run that failed or has no GPU has one
+A row has a value for each column of SCHEMA, or None if not recorded; a run that failed or has no GPU has one
 row, without a device. Rows with equal keys are equal. The key includes the version of the analysis code, but not
 labels that no rule uses, such as user, project and job.
 
 Each run is written as soon as it is summarised. At the end, all small files are merged into the table. Two processes
-may write at once, since each removes only files that it has read or written, and a lost summary is recomputed.
+may write at once: each removes only files that it has read or written, and a lost summary is recomputed.
 """
 
 import json
@@ -19,23 +19,25 @@ from math import fsum
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
 import gpureport
-from gpureport import columns, names
+from gpureport import names
 from gpureport.analysis import RULES
 from gpureport.analysis.account.selection import apply_settings, list_settings
 from gpureport.analysis.job.events import is_training_name
 from gpureport.analysis.job.params import find_framework, read_params
 from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis, DeviceStatistics
 from gpureport.analysis.rulebook import Rule, kinds_by_gpu_time_class
+from gpureport.analysis.series import MEMORY, TEMPERATURE, UTILISATION
+from gpureport.analysis.series.device_series import DeviceSeries, build_device_series
+from gpureport.analysis.series.intervals import difference, intersection, row_spans, to_spans, total_seconds
 from gpureport.comparison import gains
 from gpureport.findings import Finding, Severity
 from gpureport.importers.labels import expand_node_list, shorten_node
 from gpureport.places import Place
-from gpureport.recording import Device, Recording, Run
+from gpureport.recording import Recording, Run
 from gpureport.redaction import OwnSecrets, get_own_secrets
 from gpureport.settings import Settings
 from gpureport.store import atomic_writes
@@ -54,10 +56,10 @@ _FINDING = pa.struct(
         ("steps", pa.list_(pa.string())),
     ]
 )
-"""The findings of one run that share kind, cause and devices, as far as they concern one GPU.
+"""One run's findings of the same kind, cause and devices, limited to one GPU.
 
-`lost_gpu_seconds` is the most that this GPU may have lost, and `steps` lists the advice, most promising first.
-A consequence follows from another finding, whose loss includes that of the consequence.
+`lost_gpu_seconds` is the most that this GPU may have lost, and `steps` lists what may save it, best first.
+The loss of a consequence is part of the loss of the finding that caused it.
 """
 CLASS_COLUMNS = {name: f"{name}_seconds" for name in GPU_TIME_CLASSES}
 """The column of each class of GPU time; together they cover the time from first to last sample."""
@@ -70,7 +72,7 @@ _COLUMNS: tuple[tuple[str, pa.DataType], ...] = (
     ("memory_peak_bytes memory_total_bytes", pa.int64()),
     ("findings", pa.list_(_FINDING)),
     ("not_judged", pa.list_(pa.string())),
-    ("max_temperature_celsius heat_slowed_seconds hardware_slowed_seconds", pa.float64()),
+    ("held_seconds max_temperature_celsius heat_slowed_seconds hardware_slowed_seconds", pa.float64()),
     ("ecc_corrected ecc_uncorrected remapped_rows", pa.int64()),
     ("gpu_lost slow_link", _TEXT),
     ("work_amount", pa.float64()),
@@ -141,9 +143,9 @@ class SummaryFile:
                 path.unlink(missing_ok=True)
 
 
-def _sort_key(row: Row) -> tuple[int, str, bool, int, str]:
+def _sort_key(row: Row) -> tuple[int, str, int, str]:
     device = row["device"] or ""
-    return row["started"] or 0, row["run_id"], row["device"] is None, len(device), device
+    return row["started"] or 0, row["run_id"], len(device), device
 
 
 def _dump_rows(rows: Sequence[Row]) -> bytes:
@@ -163,7 +165,7 @@ def _load_rows(content: bytes) -> list[Row]:
     for field in SCHEMA:
         if field.nullable and field.name not in table.column_names:
             table = table.append_column(field, pa.nulls(len(table), field.type))
-    # times are read as integers, as those without a zone would become naive datetimes
+    # read times as integers, as those without a zone would become naive datetimes
     plain = [pa.field(field.name, pa.int64()) if pa.types.is_timestamp(field.type) else field for field in SCHEMA]
     rows: list[Row] = table.select(SCHEMA.names).cast(pa.schema(plain)).to_pylist()
     return rows
@@ -174,11 +176,11 @@ def _load_rows(content: bytes) -> list[Row]:
 _PACKAGE = Path(gpureport.__file__).parent
 _PARTS = ("*.py", "*.toml", "analysis/**/*.py", "analysis/**/*.toml", "comparison/gains.py", "fleet/summarise.py")
 """The code that determines a row: the analysis, the types it uses, and the summary."""
-_RANK = list(Severity)
 _CLASSES = {kind: name for name, kinds in kinds_by_gpu_time_class(RULES).items() for kind in kinds}
 """The class of GPU time for each kind that has one."""
 _FIRST_YEAR = 365 * 86_400_000_000
-_UTILISATION, _TEMPERATURE = "gpu_utilization_ratio", "gpu_temperature_celsius"
+_CONTEXT = 0.05
+"""Share of memory above which a process occupies a GPU; a CUDA context alone needs less."""
 _ERRORS = {
     "ecc_corrected": ("gpu_ecc_corrected_total", "gpu_ecc_single_bit_total"),
     "ecc_uncorrected": ("gpu_ecc_uncorrected_total", "gpu_ecc_double_bit_total"),
@@ -262,7 +264,8 @@ def apply_labels(row: Row, run: Run) -> Row:
 def summarise_run(recording: Recording, analysis: Analysis, key: str) -> list[Row]:
     whole = describe_run(recording.run, key)
     times = {time.device: dict(time.seconds) for time in analysis.gpu_time}
-    rows = [{**whole, **_summarise_gpu(recording, analysis, gpu, times)} for gpu in recording.run.gpus]
+    series = (build_device_series(recording, gpu) for gpu in recording.run.gpus)
+    rows = [{**whole, **_summarise_gpu(each, analysis, times)} for each in series]
     return rows or [{**whole, "not_judged": sorted(_find_unjudged(analysis, None))}]
 
 
@@ -270,52 +273,65 @@ def _find_unjudged(analysis: Analysis, device: str | None) -> set[str]:
     return {entry.kind for entry in analysis.not_judged if entry.device in {None, device}}
 
 
-def _summarise_gpu(recording: Recording, analysis: Analysis, gpu: Device, times: _Times) -> Row:
-    run, unjudged = recording.run, _find_unjudged(analysis, gpu.id)
+def _summarise_gpu(series: DeviceSeries, analysis: Analysis, times: _Times) -> Row:
+    gpu, unjudged = series.device, _find_unjudged(analysis, series.device.id)
     statistics = next((one for one in analysis.statistics if one.device == gpu.id), None)
-    used, heat = (statistics.metric(name) if statistics else None for name in (_UTILISATION, _TEMPERATURE))
+    used, heat = (statistics.metric(name) if statistics else None for name in (UTILISATION, TEMPERATURE))
     # nothing is known about a GPU without samples, or whose rows may be another GPU's
-    seconds = times.get(gpu.id, {"no_samples": (run.ended - run.started) / 1e6})
+    seconds = times.get(gpu.id, {"no_samples": series.window.seconds})
     return {
         "device": gpu.id,
         "uuid": gpu.uuid,
         "model": gpu.model,
         "observed_seconds": statistics.observed_seconds if statistics else None,
         **{CLASS_COLUMNS[name]: amount for name, amount in seconds.items()},
-        "lost_seconds": fsum(amount for name, amount in seconds.items() if name in LOST_CLASSES) if seconds else None,
+        "held_seconds": _measure_held(series, analysis),
+        "lost_seconds": fsum(amount for name, amount in seconds.items() if name in LOST_CLASSES),
         "energy_joules": _read_energy(statistics) if statistics else None,
         "utilisation": used.mean if used else None,
         "memory_peak_bytes": statistics.memory_peak_bytes if statistics else None,
         "memory_total_bytes": gpu.memory_total_bytes,
-        "findings": list(_summarise_findings(analysis, gpu, times)),
+        "findings": list(_summarise_findings(analysis, gpu.id, times)),
         "not_judged": sorted(unjudged),
         "max_temperature_celsius": heat.max if heat else None,
-        **_read_health(recording, analysis, gpu.id, unjudged),
+        **_read_health(series, analysis, unjudged),
     }
 
 
+def _measure_held(series: DeviceSeries, analysis: Analysis) -> float | None:
+    """Return the seconds in which a process held the memory of an unused GPU, or None if unknown."""
+    gpu, size = series.device.id, series.device.memory_total_bytes
+    if not size or not series.is_recorded(MEMORY):
+        return None
+    held = row_spans(*series.averaging_windows(series.window), series.values(MEMORY) > _CONTEXT * size)
+    own = [one for one in analysis.findings if gpu in one.devices and {one.kind, one.cause} & {"unused_gpu", "unused"}]
+    unused = to_spans(part for one in own for part in one.intervals)
+    return total_seconds(difference(intersection(held, unused), to_spans(analysis.no_job.get(gpu, ()))))
+
+
 def _read_energy(statistics: DeviceStatistics) -> float | None:
-    counter = statistics.energy_counter
-    if statistics.energy_joules is not None or counter is None or counter.restarts or counter.impossible:
-        return statistics.energy_joules
+    joules, counter = statistics.energy_joules, statistics.energy_counter
+    if joules is not None or counter is None or counter.restarts or counter.impossible:
+        return joules
     return counter.total or None
 
 
-def _summarise_findings(analysis: Analysis, gpu: Device, times: _Times) -> Iterator[Row]:
+def _summarise_findings(analysis: Analysis, device: str, times: _Times) -> Iterator[Row]:
     is_too_short = gains.is_recording_too_short(analysis)
-    own = [each for each in analysis.findings if not each.devices or gpu.id in each.devices]
+    own = [each for each in analysis.findings if not each.devices or device in each.devices]
     for fingerprint, findings in names.group_pairs((each.fingerprint, each) for each in own).items():
         worst = max(findings, key=lambda each: each.lost_gpu_seconds or 0.0)
         lost = [each.lost_gpu_seconds for each in findings if each.lost_gpu_seconds is not None]
         yield {
             "kind": worst.kind,
             "cause": worst.cause,
-            "severity": max((each.severity for each in findings), key=_RANK.index),
+            "severity": max((each.severity for each in findings), key=list(Severity).index),
             "count": len(findings),
-            "lost_gpu_seconds": fsum(lost) * _measure_part(worst, gpu.id, times) if lost else None,
+            "lost_gpu_seconds": fsum(lost) * _measure_part(worst, device, times) if lost else None,
             "fingerprint": fingerprint,
             "is_consequence": all(each.root is not None for each in findings),
-            "steps": [] if lost and is_too_short else [step.name for step in worst.steps],
+            # naming GPUs only clarifies the figures
+            "steps": [each.name for each in worst.steps if each.name != "name_gpus" and not (lost and is_too_short)],
         }
 
 
@@ -326,12 +342,13 @@ def _measure_part(finding: Finding, device: str, times: _Times) -> float:
     return times.get(device, {}).get(name, 0.0) / whole if whole else 1 / max(len(concerned), 1)
 
 
-def _read_health(recording: Recording, analysis: Analysis, device: str, unjudged: Collection[str]) -> Row:
-    own = [each for each in analysis.findings if device in each.devices]
+def _read_health(series: DeviceSeries, analysis: Analysis, unjudged: Collection[str]) -> Row:
+    own = [each for each in analysis.findings if series.device.id in each.devices]
     by_kind = defaultdict(list, names.group_pairs((each.kind, each) for each in own))
 
-    def check(kind: str, findings: Sequence[Finding]) -> str:
-        return "found" if findings else "not assessed" if kind in unjudged else "clear"
+    def check(kind: str, harmless: str) -> str:
+        is_found = any(harmless not in {each.cause, each.severity} for each in by_kind[kind])
+        return "found" if is_found else "not assessed" if kind in unjudged else "clear"
 
     def sum_seconds(kind: str) -> float | None:
         if not (found := by_kind[kind]) and kind in unjudged:
@@ -342,25 +359,14 @@ def _read_health(recording: Recording, analysis: Analysis, device: str, unjudged
         evidence = [each for finding in by_kind["ecc_error"] for each in finding.evidence if each.metric in counters]
         if evidence:
             return int(max(each.observed for each in evidence))
-        is_recorded = any(len(_read_values(recording, device, name)) for name in counters)
-        return 0 if is_recorded and "ecc_error" not in unjudged else None
+        return 0 if "ecc_error" not in unjudged and any(map(series.is_recorded, counters)) else None
 
-    remapped = [values[-1] for name in _REMAPPED if len(values := _read_values(recording, device, name))]
+    remapped = [series.known_values(name)[-1] for name in _REMAPPED if series.is_recorded(name)]
     return {
         "heat_slowed_seconds": sum_seconds("thermal_throttle"),
         "hardware_slowed_seconds": sum_seconds("hw_throttle"),
         **{name: count_errors(counters) for name, counters in _ERRORS.items()},
         "remapped_rows": int(sum(remapped)) if remapped else None,
-        "gpu_lost": check("gpu_lost", [each for each in by_kind["gpu_lost"] if each.cause != "sensor"]),
-        "slow_link": check(
-            "pcie_degraded", [each for each in by_kind["pcie_degraded"] if each.severity is not Severity.INFO]
-        ),
+        "gpu_lost": check("gpu_lost", "sensor"),
+        "slow_link": check("pcie_degraded", Severity.INFO),
     }
-
-
-def _read_values(recording: Recording, device: str, metric: str) -> columns.FloatArray:
-    table = recording.rows_of(device)
-    if metric not in table.column_names:
-        return np.zeros(0)
-    values = columns.floats(table.column(metric))
-    return values[~np.isnan(values)]

@@ -28,9 +28,7 @@ _MOST_WEEKS = 520
 """Above this number of weeks, empty ones are left out, so that a wrong clock cannot fill the page."""
 _HOUR, _DAY = 3600, 86_400_000_000
 _HELD = "held"
-"""The part of `unused` during which a process held GPU memory, so that no other job could use the GPU."""
-_CONTEXT = 0.05
-"""Share of memory above which a process occupies a GPU; a CUDA context alone needs less."""
+"""The part of `unused` in which a process held GPU memory, so that no other job could run."""
 LOST = (*LOST_CLASSES, _HELD)
 _CLASSES = ("computing", "short_pauses", *LOST, "no_samples", "no_job")
 _SUMMED = [*_CLASSES, "job", "lost"]
@@ -112,8 +110,7 @@ def _price_rows(summaries: Sequence[Row], prices: Prices) -> list[Row]:
 
     def find_times(row: Row) -> dict[str, float]:
         times = {name: row[column] or 0.0 for name, column in CLASS_COLUMNS.items()}
-        is_held = (row["memory_peak_bytes"] or 0.0) > _CONTEXT * (row["memory_total_bytes"] or inf)
-        times[_HELD] = times["unused"] if is_held else 0.0
+        times[_HELD] = min(row["held_seconds"] or 0.0, times["unused"])
         times["unused"] -= times[_HELD]
         job = fsum(amount for name, amount in times.items() if name != "no_job")
         return times | {"job": job, "lost": fsum(times[name] for name in LOST)}
@@ -134,7 +131,7 @@ def _price_rows(summaries: Sequence[Row], prices: Prices) -> list[Row]:
 
 
 def _identify_card(row: Row) -> tuple[str, str] | None:
-    """Return a key that identifies a GPU across runs, or None, since jobs reuse ids."""
+    """Return a key that identifies a GPU across runs, or None. Device ids recur in other jobs."""
     node = row["node"] and (row["node"], row["device"].rpartition("/")[2])
     return ("uuid", row["uuid"]) if row["uuid"] else node or None
 
@@ -173,9 +170,8 @@ def _read_use(sums: Sums) -> Facts:
 def _project_month(use: Facts, gpu_hours: float | None) -> Facts | None:
     if not gpu_hours or not use["gpu_seconds"]:
         return None
-    factor, lost = gpu_hours * _HOUR / use["gpu_seconds"], use["lost_gpu_seconds"]
-    cost = None if use["lost_cost"] is None else factor * use["lost_cost"]
-    return {"gpu_seconds": gpu_hours * _HOUR, "lost_gpu_seconds": factor * lost, "lost_cost": cost}
+    factor = gpu_hours * _HOUR / use["gpu_seconds"]
+    return {name: use[name] and factor * use[name] for name in ("gpu_seconds", "lost_gpu_seconds", "lost_cost")}
 
 
 def _list_classes(sums: Sums) -> Iterator[Facts]:
@@ -212,7 +208,7 @@ def _group_runs(rows: Sequence[Row], label: str) -> Facts:
 
 
 def _divide_by_week(rows: Sequence[Row]) -> list[Facts]:
-    """Return each week's sums, oldest first. Runs that span weeks are divided by time."""
+    """Return each week's sums, oldest first. Runs that span several weeks are split."""
     parts: defaultdict[int, list[Row]] = defaultdict(list)
     for row in rows:
         start, stop = row["started"], row["ended"]
@@ -253,9 +249,9 @@ def _list_unassessed(rows: Sequence[Row]) -> list[Facts]:
 
 
 def _merge_advice(rows: Sequence[Row]) -> list[Facts]:
-    """Return the steps in the catalogue, most promising first.
+    """Return the advised steps, most promising first.
 
-    The time of a finding is assigned only to its first step, or to `record_more` if its cause is unknown.
+    A finding's time counts only for its first step, or for `record_more` if its cause is unknown.
     """
     losses: defaultdict[str, list[tuple[Row, Row, float]]] = defaultdict(list)
     for row in rows:

@@ -113,7 +113,7 @@ def read_run_figures(file: Path) -> list[RunFigures]:
         return [*_read_runs(json.loads(file.read_text(encoding="utf-8")))]
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise SourceError(
-            str(file), "not the JSON of a comparison from this version", hint, code="not_a_comparison_document"
+            str(file), "not a comparison of this version as JSON", hint, code="not_a_comparison_document"
         ) from error
     except (OSError, ValueError, RecursionError) as error:
         raise SourceError(str(file), "cannot be read as JSON", hint, code="not_json") from error

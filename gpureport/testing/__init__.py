@@ -1,6 +1,6 @@
 """Helpers that tests may use besides the public API: synthetic recordings, result types, and one call per stage.
 
-Tests of gpureport, or of an addition to it, import only this package, `gpureport`, `gpureport.cli.main` and
+Tests of gpureport and of additions to it import only this package, `gpureport`, `gpureport.cli.main` and
 `gpureport.errors`.
 """
 
@@ -69,7 +69,7 @@ _COLUMNS: dict[str, tuple[str, float]] = {
     for scale, pairs in _NAMES.items()
     for name, metric in (pair.split("=") for pair in pairs.split())
 } | {name: (f"clock_event_{name}", 1) for name in _EVENTS}
-"""The metric of each argument of `recording`, and the number of base units in one unit of the argument."""
+"""The metric of each argument of `recording`, and the argument's unit in base units."""
 _HOST = Device(id=HOST)
 
 Floats = npt.NDArray[np.float64]
@@ -231,7 +231,7 @@ def check(
 
     Rules are strings as for `--fail-on`, or a `gpureport.toml` with `[[policy]]`, or its
     content. Runs with the same step label are repetitions. Changes are measured against the
-    `baseline`, and are not assessed without one. A `target` is a value that a training metric
+    `baseline`, and cannot be assessed without one. A `target` is a value that a training metric
     should reach, such as `"val_accuracy=0.78"`.
     """
     stated = Settings(content=dict(rules)) if isinstance(rules, Mapping) else Settings()
@@ -275,7 +275,7 @@ def build_page(results: Results, form: str = "txt", title: str = "", *, full: bo
 
 
 def build_file(results: Results, form: str, title: str = "", *, full: bool = False) -> bytes:
-    """Return the page as a report file. `txt` is what the terminal shows, in detail if `full`."""
+    """Return the page as a report file. `txt` is what the terminal shows, detailed if `full`."""
     several = [results] if isinstance(results, Recording | Analysis) else results
     shown = several if isinstance(several, Comparison) else [*map(_analysed, several)]
     return render(build_content(shown, title or None), f".{form}", detail=0 if full else None)
@@ -283,7 +283,7 @@ def build_file(results: Results, form: str, title: str = "", *, full: bool = Fal
 
 @contextmanager
 def fault(stage: str, error: Exception, run: str = "") -> Iterator[None]:
-    """Make a stage of gpureport fail, as if by a bug, for runs whose name or log path ends with `run`."""
+    """Make a stage of gpureport raise an error for runs whose name or log path ends with `run`."""
     stages = {"reading": (Reading, "recording"), "analysis": (type(RULES[0]), "find"), "storing": (Store, "write")}
     owner, name = stages[stage]
     whole = getattr(owner, name)

@@ -2,8 +2,8 @@
 
 The logarithms of values follow a linear model of setting and round, so that a drift from round to round cancels. Since
 any setting may turn out best, differences from the best one are judged by Tukey's studentized range. Settings that are
-clearly worse leave the family, and the others are judged again. All looks at a trial share one chance of error, of
-which later looks receive more.
+clearly worse leave the family, and the others are judged again. All looks at a trial share one chance of error, and
+later looks get more of it.
 """
 
 import json
@@ -35,12 +35,12 @@ FIRST_LOOK = 2
 """The round after which settings are first compared, as one round shows no scatter."""
 INTERRUPTED = "interrupted"
 _ERROR, _SPENDING = 0.03, 3
-"""The chance of a false claim in a trial, and the power of the share of rounds that allots it to looks.
+"""The chance of a false claim in a trial. A look may use it up to the share of rounds, to this power.
 
 Less than 5%, since up to 5% of simulated trials make a false claim if one setting scatters twice as much as the others.
 """
 _SAME_STEPS, _SAME_WORK = 1.02, 1.25
-"""Maximum ratios of equal step counts, and of their products with a setting, as logs lack first steps."""
+"""Ratios up to which step counts, or their products with a setting, count as equal, as logs lack first steps."""
 _SLOW_START = 0.999  # Level at which the first run of a trial differs too much from the others to count.
 
 
@@ -61,10 +61,10 @@ class TriedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """Runs in order of time with values: speeds if more is `better` (1), durations if less is (-1).
+    """Runs in chronological order, with values: speeds if more is `better` (1), durations if less is (-1).
 
-    The `refused` settings lower the quality or miss the target, with the metric and its values. `notes` are codes for
-    what is assumed or not known.
+    `refused` maps settings that lower the quality or miss the target to the metric and its values. `notes` are codes
+    for what is assumed or unknown.
     """
 
     runs: tuple[TriedRun, ...]
@@ -89,7 +89,7 @@ def measure_runs(
     logged = [run.throughput for run in sampled.values() if "training" in {each.kind for each in run.info.sources}]
     if key and logged and not any(logged):
         raise make_error(SettingsError, "--throughput", "no_such_throughput", name=key)
-    # only the first round decides what is compared, so that later rounds do not change which settings were dropped
+    # only the first round decides what is compared, so that later rounds bring no setting back
     first = [sampled.get(run) for run in finished if run.round == 1]
     units = {each and each.work_unit for each in first}
     counts = {run: each.info.work.amount for run, each in sampled.items() if run.round == 1 and each.info.work}
@@ -158,7 +158,7 @@ class _Ranking(NamedTuple):
 
 
 def decide(found: Measured, plan: Plan, ended: str) -> dict[str, Any]:
-    """Return the content of `decision.json`. The folders of runs are relative to that of the trial."""
+    """Return the content of `decision.json`. Folders of runs are relative to the trial's folder."""
     ranking, base = _rank(found, plan.repeat), plan.settings[0]
     order, tied, reason = ranking.order, ranking.tied, None
     left = [each for each in plan.settings if each not in ranking.failures and each not in found.refused]
@@ -247,7 +247,7 @@ def _rank(found: Measured, rounds: int) -> _Ranking:
     order.sort(key=lambda each: -found.better * (gaps[each].change if each in gaps else 0.0))
     changes, tied, levels = _compare_with(counted, order[0]), frozenset(order), dict[frozenset[Setting], float]()
     degrees = changes[order[1]].degrees
-    # later looks receive more of the chance of error
+    # later looks get more of the chance of error
     now, before = ((min(each, rounds) / rounds) ** _SPENDING for each in (last, last - 1))
     error = _ERROR * (now - (before if last > FIRST_LOOK else 0.0))
     while len(tied) > 1:
@@ -262,7 +262,7 @@ def _rank(found: Measured, rounds: int) -> _Ranking:
 
 
 def _compare_with(runs: Sequence[TriedRun], reference: Setting) -> dict[Setting, DifferenceEstimate]:
-    """Return nothing if the runs do not show their scatter."""
+    """Return the difference of each setting, or nothing if the scatter is unknown."""
     settings, rounds = (
         list(dict.fromkeys(each)) for each in zip(*((run.setting, run.round) for run in runs), strict=True)
     )
@@ -270,7 +270,7 @@ def _compare_with(runs: Sequence[TriedRun], reference: Setting) -> dict[Setting,
     values = np.array([log(run.value) for run in runs if run.value])
     places = [(settings.index(run.setting), rounds.index(run.round), int(run is runs[0])) for run in runs]
     levels = tuple(zip(*places, strict=True))
-    # start-up and empty caches may slow down the first run of a trial, which would hide differences
+    # start-up and empty caches may slow the first run, which would hide differences
     model = LinearModel(levels=levels, values=values)
     if not (model.degrees >= 1 and model.is_estimable(2) and model.effect(2, 1).excludes_zero(_SLOW_START)):
         model = LinearModel(levels=levels[:2], values=values)

@@ -1,4 +1,4 @@
-"""The plan of a trial: its settings, the order of its runs, and the file that keeps it for the next start."""
+"""The plan of a trial: its settings, the order of its runs, and the file that stores it for the next start."""
 
 import json
 import re
@@ -57,7 +57,7 @@ class Plan:
         return (tuple(base), *others)
 
     def order_round(self, number: int) -> list[Setting]:
-        # reversing every other round would cancel a drift, but run one setting twice in a slow spell of the machine
+        # reversing every other round would cancel a drift, but run a setting twice in a slow spell
         settings = list(self.settings)
         Random(f"{self.seed}-{number}").shuffle(settings)  # noqa: S311 - an order needs no secrecy
         return settings
@@ -75,14 +75,14 @@ def label_setting(setting: Iterable[tuple[str, str]]) -> str:
 
 
 def fill_command(command: Sequence[str], setting: Setting) -> list[str]:
-    """Return a command with values for placeholders. Braces around other names are left as they are."""
+    """Return a command with values in place of the settings' names. Other braces are left alone."""
     values = dict(setting)
     known = re.compile(rf"{{({'|'.join(map(re.escape, values))})}}")
     return [known.sub(lambda found: values[found[1]], word) for word in command]
 
 
 def split_command(tags: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the words of the command that a run's tags contain, or no words."""
+    """Return the words of the command in a run's tags, or an empty list."""
     try:
         return shlex.split(dict(tags).get("command", ""))
     except ValueError:
@@ -125,7 +125,7 @@ def write_json(file: Path, content: object) -> None:
 
 
 def open_plan(folder: Path, plan: Plan) -> Plan:
-    """Return the plan in a folder, or write it if no run has finished. Later, only the budget may differ."""
+    """Return the plan in a folder, or write it if no run has finished; after that, only the budget may change."""
     import msgspec
 
     file = folder / _PLAN_FILE

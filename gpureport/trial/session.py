@@ -1,6 +1,6 @@
-"""Makes the runs of a trial, each as a recording of its own, and continues where an earlier start ended.
+"""Makes and records the runs of a trial, and continues where an earlier start stopped.
 
-A run is recorded under `interrupted` and moved to its place when it has finished, so runs there are whole.
+A run is recorded under `interrupted` and moved into place once finished, so runs there are complete.
 """
 
 import csv
@@ -47,7 +47,7 @@ if os.getppid() == int(sys.argv.pop(1)):
     from gpureport.cli.main import main
     main()
 """
-"""Runs gpureport without taking modules from the working folder, where the job may have files of the same name.
+"""Runs gpureport without importing from the working folder, where the job may have files of the same name.
 
 `preexec_fn` would run hooks in this process, in which Python forgets an interruption.
 """
@@ -78,7 +78,7 @@ def run_trial(folder: Path, wanted: Plan, command: Sequence[str], measure: Measu
 def _make_runs(
     plan: Plan, runs: list[TriedRun], make: Callable[[Setting, int], TriedRun], measure: Measure, say: Say
 ) -> str:
-    """Add the missing runs. Return `finished`, or why no more are made (`one_left`, `none_left` or `budget`)."""
+    """Add the missing runs. Return `finished`, or why no more start (`one_left`, `none_left` or `budget`)."""
     dropped = set[Setting]()
     for number in range(1, plan.repeat + 1):
         if number > FIRST_LOOK:
@@ -111,7 +111,7 @@ def _make_runs(
 
 
 def read_runs(folder: Path, plan: Plan, say: Say) -> list[TriedRun]:
-    """Return the runs without their values, in order of time. Damaged ones are put aside."""
+    """Return the runs without values, in chronological order. Damaged ones are put aside."""
     found = []
     for setting, name in plan.name_folders().items():
         for number in range(1, plan.repeat + 1):
@@ -199,7 +199,7 @@ def _hold(folder: Path, say: Say) -> Iterator[None]:
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
-                    say(f"Waiting for the run that goes on in {folder}.")
+                    say(f"Waiting for the run still active in {folder}.")
                     fcntl.flock(lock, fcntl.LOCK_EX)
             yield
         finally:

@@ -17,7 +17,7 @@ from gpureport.regular_files import path_exists
 from gpureport.trial.plan import WORDS, split_command
 
 _WORKERS, _MOST = "loader_workers", 3
-"""A step of advice. The most settings to suggest, and the most names in a note."""
+"""A step of advice. Maximum numbers of settings to suggest and of names in a note."""
 _FULL_MEMORY, _TILE, _FEWEST = 0.9, 8, 2
 """The share of GPU memory that a batch may fill, the number of samples that divides its size, and the smallest
 value to try."""
@@ -95,7 +95,7 @@ def _list_steps(analysis: Analysis) -> Iterator[tuple[Step, RunFacts]]:
 
 
 def _find_options(command: Sequence[str]) -> dict[str, list[tuple[int, str, str]]]:
-    """Return the place, name and value of the options for each setting that the command states consistently."""
+    """Return the place, name and value of each option of a setting, unless the command contradicts itself."""
     options = [*find_settings(command)]
     stated = read_params((name, value) for _, name, value in options)
     found: dict[str, list[tuple[int, str, str]]] = {setting: [] for setting in stated}

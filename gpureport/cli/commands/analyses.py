@@ -25,7 +25,7 @@ _CHAIN, _WORK = "recorded/training_steps", (32768.0, "images")
 def _analyze_all(found: Sequence[Recording], options: Options, fewest_runs: int = 1) -> AnalysedRuns:
     if (key := options.throughput) and not any(measure_throughput(each.training, key) for each in found):
         hint = "name a training metric that was logged with times, or give --work N:UNIT"
-        raise SettingsError("--throughput", f"no run has values of {key} with times", hint, code="no_such_throughput")
+        raise SettingsError("--throughput", f"no run logged {key} with times", hint, code="no_such_throughput")
     return analyze_runs(found, options, fewest_runs)
 
 
