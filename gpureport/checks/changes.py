@@ -1,4 +1,4 @@
-"""The change in a figure since a baseline, its interval, and the smallest that a rule can detect."""
+"""Changes in figures since a baseline, and the smallest change that a rule can detect."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -40,9 +40,9 @@ from gpureport.report.wording.reasons import (
 )
 
 _NEAR = 0.1
-"""Share of both limit and interval within which a change is close to its limit."""
+"""A change is close to its limit if within this share of the limit and interval."""
 _ROOM = 0.9
-"""Safety factor for the target half-width, as the scatter of a few runs is only a rough estimate."""
+"""Safety factor for the target half-width, as a few runs give only a rough estimate."""
 _LARGEST = 1.0
 _BASELINE, _CHECKED = "the baseline", "this run"
 _THREE_RUNS = "make the baseline from three runs: gpureport baseline set NAME A B C"
@@ -67,9 +67,8 @@ def compare_with_baseline(
     comparison = compare([run.in_step(_BASELINE) for run in others] + [run.in_step(_CHECKED) for run in step], goals)
     base, last = comparison.steps
     found, quality = compare_findings(base, last), compare_quality(base, last, goals)
-    own = Why("baseline_run_checked", "this run is itself in the baseline, and is left out of it")
-    left_out = own if len(others) < len(baseline) else NO_REASON
-    return BaselineComparison(base, last, comparison.deltas, found, quality, left_out)
+    text = "this run is itself in the baseline, and is left out of it" if len(others) < len(baseline) else ""
+    return BaselineComparison(base, last, comparison.deltas, found, quality, Why("baseline_run_checked", text))
 
 
 def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
@@ -99,15 +98,13 @@ def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
         return replace(seen, value=None, ends=None, doubt=Why("drift", describe_reason(reason).removesuffix(".")))
     changed = list_distinct_changes(compare_setups(found.base, found.step))
     setup = Why("other_setup", f"changed since the baseline: {differences.list_setup_changes(changed)}")
-    return replace(
-        seen, note=join_reasons(_describe_basis(delta), seen.note, found.left_out, setup if changed else NO_REASON)
-    )
+    return replace(seen, note=join_reasons(_describe_basis(delta), seen.note, setup if changed else NO_REASON))
 
 
 def _hold_change(
     limit: Limit, value: float, ends: tuple[float, float], advise: Callable[[], str], *, has_level: bool
 ) -> Observed:
-    """Return a known change, with a doubt unless the run improved or the interval lies on one side of the limit.
+    """Return a known change, with a doubt unless the run improved or its interval does not contain the limit.
 
     A change that meets the limit is also clear if its interval extends past the change by at most the limit's size.
     """
@@ -118,7 +115,7 @@ def _hold_change(
     far = ends[1] if limit.is_upper else ends[0]
     if isfinite(far) and limit.holds(value) and not limit.holds(far):
         rise = "a rise" if far > 0 else "a fall"
-        note = Why("wide_interval", f"{rise} of {format_size(limit, far)}, beyond the limit, is not excluded")
+        note = Why("wide_interval", f"{rise} of {format_size(limit, far)}, beyond the limit, is possible")
     if not is_known and not (is_precise and limit.holds(value)):
         verb = "fell" if limit.threshold.value < 0 else "rose"
         least = "at least" if limit.demands_change == limit.relation.endswith("=") else "more than"
@@ -165,7 +162,8 @@ def _list_lacking(before: float | None, after: float | None) -> list[str]:
 def _describe_basis(delta: Delta) -> Why:
     if delta.verdict is Verdict.NOT_ENOUGH_DATA and delta.reason:
         return Why("size_not_sure", f"the size is uncertain: {describe_reason(delta.reason).removesuffix('.')}")
-    waits = "; gpureport compare calls it unconfirmed until repeated" if delta.verdict is Verdict.UNCONFIRMED else ""
+    unsure = "; gpureport compare calls the change unconfirmed until the run is repeated"
+    waits = unsure if delta.verdict is Verdict.UNCONFIRMED else ""
     if delta.basis is Basis.REPLICATES:
         return _count_runs(*delta.runs, waits)
     covers = "the interval covers at least the normal variation between repeated runs"
@@ -178,9 +176,9 @@ def _count_runs(before: int, after: int, waits: str = "") -> Why:
 
 
 def _advise_runs(limit: Limit, delta: Delta, found: BaselineComparison, value: float, ends: tuple[float, float]) -> str:
-    """Return why the size of a change is not known precisely enough, and how to measure it better.
+    """Return why the size of a change is too uncertain, and how to measure it better.
 
-    The interval must shrink until it excludes the limit or, if the change meets it, is smaller than the limit's size.
+    The interval must shrink until it excludes the limit or, if the change meets it, is narrow enough.
     """
     difference = delta.difference or 0.0
     low, high = interval = delta.interval or (difference, difference)

@@ -101,7 +101,8 @@ def _check_run(entry: PolicyEntry, sampled: SampledRun, policy: Policy, given: C
         seen, outcome, reason = Observed(), CheckOutcome.CANNOT_JUDGE, lacking
     else:
         seen, outcome, reason = _judge(entry, run, policy, given)
-        reason = join_reasons(reason, doubt, lacking)
+        compared = given.comparisons.get(step_name(whole)) if entry.limit.needs_baseline else None
+        reason = join_reasons(reason, compared.left_out if compared else NO_REASON, doubt, lacking)
     failure = figures.explain_failure(sampled)
     reason = reason if reason.code == failure.code else join_reasons(reason, failure)
     name = whole.run.step if entry.limit.subject is Subject.CHANGE else None
@@ -109,7 +110,7 @@ def _check_run(entry: PolicyEntry, sampled: SampledRun, policy: Policy, given: C
 
 
 def _select_gpus(analysis: Analysis, asked: tuple[int, ...] | None) -> Analysis:
-    """Return the analysis of the GPUs in scope and all hosts, or of all devices without these GPUs."""
+    """Return the analysis of the GPUs in scope and all hosts, or all of it without these GPUs."""
     run = analysis.run
     kept = {gpu.id for gpu in run.gpus if gpu.index in (asked or ())}
     if not kept:
@@ -257,9 +258,8 @@ def _observe_findings(limit: Limit, run: CheckedRun) -> Observed:
     if unsure and not found:
         # add the note, as the output for a passed rule shows only the observation
         seen, unsure = replace(seen, text=f"{seen.text}, {unsure.text}"), NO_REASON
-    unjudged = NO_REASON
-    if lacking and not one_kind:
-        unjudged = Why("kinds_not_judged", f"not assessed: {', '.join(dict.fromkeys(each.kind for each in lacking))}")
+    kinds_lacking = ", ".join(dict.fromkeys(each.kind for each in lacking))
+    unjudged = Why("kinds_not_judged", f"not assessed: {kinds_lacking}") if lacking and not one_kind else NO_REASON
     doubt = seen.doubt or _explain_doubt(run.analysis, lacking if one_kind else (), kinds - asked if one_kind else ())
     return replace(seen, doubt=doubt, note=join_reasons(unjudged, unsure))
 
@@ -275,7 +275,7 @@ def _name_kinds(found: Sequence[Finding]) -> str:
 
 
 def _add_up(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> Observed:
-    """Return the number of findings, or their loss, including the consequences of roots."""
+    """Return the number of findings, or their loss, counting consequences only once."""
     unit, cost, held = limit.threshold.unit, analysis.cost, analysis.job_gpu_seconds
     named = f": {_name_kinds(found)}" if found else ""
     if unit == FINDINGS:

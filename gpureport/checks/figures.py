@@ -1,4 +1,4 @@
-"""Observes the figures for limits: those of a device, all GPUs, the run or its training."""
+"""Measures figures for limits: of a device, all GPUs, the run or its training."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ from gpureport.metrics import BY_NAME, Scope
 from gpureport.recording import Device, Recording
 from gpureport.recording_advice import choose_recording
 from gpureport.report.runs.report_run import device_name
-from gpureport.report.wording import display
+from gpureport.report.wording import display, terms
 
 _TOTALS = {"duration", "cost", "idle_cost", "carbon", "gpu_seconds", "energy_joules"}
 _SHARES = {"idle_ratio", "gpu_utilization_ratio"}
@@ -62,7 +62,7 @@ _KINDS_BEHIND_CLASS = {
     "waiting_for_input": ("cpu_bound",),
     "hollow": ("hollow_util",),
 }
-"""Kinds of findings that assign GPU time to a class. If they cannot be judged, the class remains empty."""
+"""Kinds of findings that put GPU time in a class, which stays empty if they cannot be judged."""
 
 
 def join_reasons(*reasons: Why) -> Why:
@@ -223,7 +223,7 @@ def observe_figure(limit: Limit, run: CheckedRun) -> Observed:
 
 
 def _explain_unsampled_time(analysis: Analysis, name: str = "") -> Why:
-    """Energy and carbon require recorded power, and other figures recorded utilisation."""
+    """Explain if too little power (for energy and carbon) or utilisation was recorded."""
     whole, count = analysis.job_gpu_seconds, max(len(analysis.gpu_time), 1)
     if (short := explain_short_time(observed_seconds([analysis]), "the run")) or not whole:
         return short
@@ -271,7 +271,7 @@ def observe_gpu_time(limit: Limit, run: CheckedRun) -> Observed:
     analysis, name, is_share = run.analysis, limit.name, limit.threshold.unit == SHARE
     whole = analysis.job_gpu_seconds + (analysis.no_job_gpu_seconds if name == "no_job" else 0.0)
     if not analysis.gpu_time or whole <= 0 or len(analysis.gpu_time) < len(analysis.run.gpus):
-        return not_observed("no_gpu_time", "GPU time has no classes unless every GPU has recorded utilisation")
+        return not_observed("no_gpu_time", "the utilisation of every GPU is needed")
     if few := explain_few_samples(analysis):
         return Observed(doubt=few)
     seconds = fsum(_class_seconds(analysis, *(LOST_CLASSES if name == LOST else [name])))
@@ -286,19 +286,19 @@ def observe_gpu_time(limit: Limit, run: CheckedRun) -> Observed:
         listed = (f"{display.percent(held / whole)} {part}" for part, held in parts.items())
         text += f", perhaps more: {', '.join(listed)}"
     unjudged = {entry.kind for entry in analysis.not_judged if name == LOST}
-    hidden = sorted(each.replace("_", " ") for each, kinds in _KINDS_BEHIND_CLASS.items() if unjudged & {*kinds})
-    unknown = Why("losses_not_known", f"the time lost to {display.join_words(hidden)} is not fully known")
+    hidden = [f"“{terms.class_title(each)}”" for each, kinds in _KINDS_BEHIND_CLASS.items() if unjudged & {*kinds}]
+    unknown = Why("losses_not_known", f"not fully assessed: {display.join_words(hidden)}")
     return Observed(
         value=value,
         text=text,
         ends=(value, most),
-        doubt=_explain_class_doubt(name, analysis),
+        doubt=explain_class_doubt(name, analysis),
         note=unknown if hidden else NO_REASON,
         open_part=display.join_words(list(parts)),
     )
 
 
-def _explain_class_doubt(name: str, analysis: Analysis) -> Why:
+def explain_class_doubt(name: str, analysis: Analysis) -> Why:
     if short := explain_short_time(observed_seconds([analysis]), "the run"):
         return short
     entry = next((each for each in analysis.not_judged if each.kind in _KINDS_BEHIND_CLASS.get(name, ())), None)

@@ -1,7 +1,7 @@
-"""The verdict of a gate, based on the checks of a run or night, as a line, text, Markdown, JSON and JUnit XML.
+"""The verdict on the checks of a run or night, as a line, text, Markdown, JSON and JUnit XML.
 
 CI servers identify a JUnit case by its class and name. Cases are named only after their rules and undated runs, so that
-names are the same every night and for any number of sources.
+names are the same every night.
 """
 
 import json
@@ -26,7 +26,7 @@ from gpureport.report.wording.differences import format_percent_change
 from gpureport.report.wording.display import GAP
 from gpureport.report.wording.terms import OUTCOME_WORDS
 
-# or a number at the end
+# a date, or a number at the end
 _DATE = re.compile(r"\d{4}([-_.]?)\d\d\1\d\d(?:[-_.T]\d+)*(?=[\W_]|$)|(?:^|[-_.])\d+$", re.ASCII)
 _SCOPE, _WORD = re.compile(r" (?:for|unless) "), re.compile(r"[^\W_]+")
 _KIND = re.compile(rf"\b(?:{'|'.join(terms.KINDS)})\b")
@@ -196,7 +196,7 @@ def render_junit(checks: Sequence[Check], command: str = "check", rules: Sequenc
     """Return the checks as a JUnit suite, without times so that the same input yields the same bytes.
 
     Each check is a test case: a failure if its limit is broken, an error if it is not assessed. A rule without a check
-    is an error. Servers reject a suite without cases, so if no rule is set, a single case reports this.
+    is an error. Servers reject a suite without cases, so one case reports that no rule is set.
     """
     held, gone = {check.limit for check in checks}, [check.run for check in checks if check.limit == HAS_DATA]
     absent = build_missing_check(next(iter(gone), ""), "there is no run to assess")

@@ -1,4 +1,4 @@
-"""What nights are held against: named baselines, and the decisions of trials.
+"""What nights are compared with: named baselines, and the decisions of trials.
 
 A baseline is a small store in the folder `baselines/`, which may be kept in git or a bucket. It does not change when
 the runs that it copied are relabelled or removed.
@@ -106,7 +106,7 @@ def _baseline_folder(store: Store, name: str) -> Place:
 
 
 def keep_decision(store: Place, decision: dict[str, Any], trial: str, *, named: bool) -> None:
-    """Write a decision, unless empty, to a store that exists or is named, in place of an earlier one."""
+    """Write a decision, unless empty, to a store that exists or was named, replacing any earlier one."""
     digest = sha256(json.dumps(decision.get("plan", {}) | {"budget_seconds": None}).encode()).hexdigest()[:16]
     text = json.dumps({**decision, "trial": trial}, indent=1, ensure_ascii=False)
     with atomic_writes.raise_store_errors(store):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import fsum, isfinite
 from typing import TYPE_CHECKING
 
+from gpureport.checks.figures import explain_class_doubt
 from gpureport.comparison import figures
 from gpureport.comparison.figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, WORK_RATE
 from gpureport.comparison.gains import NOTABLE_RATIO, list_possible_waits, measure_lost_ratio
@@ -39,7 +40,7 @@ class FigureKind:
 
     @property
     def grain(self) -> float:
-        """The minimum deviation to assume between nights; 0.5 for counts, which are whole."""
+        """The minimum deviation to assume between nights; 0.5 for counts."""
         return 0.5 if self.unit == COUNT else self.smallest / 3
 
     @property
@@ -105,15 +106,16 @@ def _measure_times(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
     """Yield shares of the GPU time held by jobs, or None if unknown."""
     held = gpu_time.job_gpu_seconds([analysis])
     taken = gpu_time.seconds_by_class(analysis.gpu_time)
+    names = ("waiting_for_input", "throttled", "startup")
+    known = {name: taken.get(name, 0.0) / held for name in names if held and not explain_class_doubt(name, analysis)}
+    # more time may have been spent waiting
+    is_open = fsum(list_possible_waits(analysis).values()) > max(known.get(names[0], 0.0), NOTABLE_RATIO) * held
     # without a recorded clock, throttled time is not known
-    told = any(each.metric("gpu_sm_clock_hertz") is not None for each in analysis.statistics)
+    has_clock = any(each.metric("gpu_sm_clock_hertz") is not None for each in analysis.statistics)
     yield "lost_ratio", measure_lost_ratio(analysis)
-    # the share is not known if more time may have been spent waiting
-    waiting = taken.get("waiting_for_input", 0.0)
-    is_open = fsum(list_possible_waits(analysis).values()) > max(waiting, NOTABLE_RATIO * held)
-    yield "waiting_ratio", waiting / held if held and not is_open else None
-    yield "throttled_ratio", taken.get("throttled", 0.0) / held if held and told else None
-    yield "startup_ratio", taken.get("startup", 0.0) / held if held else None
+    yield "waiting_ratio", None if is_open else known.get("waiting_for_input")
+    yield "throttled_ratio", known.get("throttled") if has_clock else None
+    yield "startup_ratio", known.get("startup")
     yield "coverage_ratio", analysis.coverage_ratio
 
 
@@ -138,9 +140,7 @@ def render_openmetrics(runs: Sequence["SampledRun"], checks: Sequence[Check]) ->
         lines += [f'{family}{{run="{name}"}} {value!r}' for name, value in safe]
     family = "gpureport_check_limits"
     lines += [f"# TYPE {family} gauge", f"# HELP {family} Limits by outcome."]
-    for outcome in CheckOutcome:
-        ended = sum(check.outcome is outcome for check in checks)
-        lines.append(f'{family}{{outcome="{outcome.value}"}} {ended}')
+    lines += [f'{family}{{outcome="{each}"}} {sum(check.outcome is each for check in checks)}' for each in CheckOutcome]
     return "\n".join([*lines, "# EOF"]) + "\n"
 
 

@@ -1,6 +1,6 @@
 """The history: a folder of records, which are only ever added, so folders merge by copying.
 
-A record is a Parquet file with a row per figure, so any tool can read all as one table.
+A record is a Parquet file with a row per figure, so any tool can read the folder as a table.
 """
 
 import json
@@ -34,7 +34,7 @@ _DAMAGE = (
 """Exceptions that reading a damaged night may raise."""
 _KEY = b"gpureport.history"
 _CHECKS = b"gpureport.checks"
-"""Metadata key of the checks, which are JSON because they do not fit the table."""
+"""Metadata key of the checks, which are JSON."""
 _TEXT, _TIME = pa.dictionary(pa.int32(), pa.string()), pa.timestamp("us")
 _COLUMNS = {
     "night": pa.date32(),

@@ -29,12 +29,12 @@ from gpureport.report.wording.scales import GPU_HOURS, GPU_SECONDS
 from gpureport.report.wording.terms import name_for_one
 
 ORIGIN = "--fail-on-change"
-_RULE, _STANDING_RULE = "no change for the worse", "no standing change for the worse"
+_RULE, _STANDING_RULE = "no new change for the worse", "no standing change for the worse"
 _VERDICTS = ("worse", "changed", "better")
 _NAMED = 2
 _LABEL, _MANY_SECONDS = 60, 10_000  # smaller amounts are in GPU-seconds, so that nights share a unit
 _GONE = 0.005
-"""Share below which a figure is described as gone."""
+"""Share below which a figure is reported as gone."""
 _CAUSES = frozenset({"waiting_ratio", "throttled_ratio", "startup_ratio", "idle_ratio"})
 
 
@@ -42,8 +42,8 @@ _CAUSES = frozenset({"waiting_ratio", "throttled_ratio", "startup_ratio", "idle_
 class LatestNight:
     """The latest night of a history: its records, one per parallel job, and its groups of runs.
 
-    `new_events` are changes first seen on this night, `standing_events` earlier changes for the worse that persist, and
-    `unrecorded` figures that its runs no longer record.
+    `new_events` are changes first seen this night, `standing_events` earlier changes for the worse that persist, and
+    `unrecorded` figures, except causes, that its runs no longer record.
     """
 
     date: str
@@ -98,7 +98,7 @@ def summarize_latest_night(
         groups=tuple(groups),
         new_events=tuple(new),
         standing_events=tuple(event for event in worse if not any(_is_accepted(event, run) for run in accepted)),
-        unrecorded=tuple(trend for trend in known if trend.is_no_longer_recorded),
+        unrecorded=tuple(each for each in known if each.is_no_longer_recorded and each.kind.name not in _CAUSES),
         nights_needed={group: count for group, count in needed.items() if count},
         own_trends=tuple(own[0] for own in judged.values() if own),
     )
@@ -135,10 +135,10 @@ def _describe_most_important(night: LatestNight) -> str:
         named = sources if len(sources) <= _NAMED else [*sources[:_NAMED], "others"]
         return f"no data from {display.join_words(named)}."
     # a change is more informative than its failed rule
-    checks = [check for record in night.records for check in record.checks if check.origin != ORIGIN]
-    if failed := len(select_checks(checks, CheckOutcome.BROKEN)):
-        what = name_failure(checks)
-        return f"{f'{what}: ' if what else ''}{display.plural(failed, 'rule')} failed."
+    failed = [check for record in night.records for check in select_checks(record.checks, CheckOutcome.BROKEN)]
+    if any(check.origin != ORIGIN for check in failed):
+        what = name_failure(failed)
+        return f"{f'{what}: ' if what else ''}{display.plural(len(failed), 'rule')} failed."
     if night.new_events:
         (event, *_) = night.new_events
         # give the date if the night also shows an older change in the job
@@ -226,7 +226,7 @@ def _judge_group(
         return unknown, "", Why("few_nights", f"{display.plural(needed, 'more night')}{of} needed before changes show")
     if gone := [trend.kind.title for trend in night.unrecorded if trend.group == group]:
         return unknown, "", Why("not_recorded", f"recorded before, but not this night: {'; '.join(gone)}")
-    return CheckOutcome.PASSED, "no change for the worse", NO_REASON
+    return CheckOutcome.PASSED, _STANDING_RULE if standing else _RULE, NO_REASON
 
 
 def format_value(kind: FigureKind, amount: float | None) -> str:

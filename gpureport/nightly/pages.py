@@ -1,4 +1,4 @@
-"""The content of the site's pages as text ready to print."""
+"""The content of the site's pages as text."""
 
 import math
 from collections.abc import Collection, Iterator, Sequence
@@ -48,11 +48,11 @@ _EVENTS = 30
 _MAIN = 4
 """Maximum number of groups with a chart on the index page."""
 SMALL_NIGHTS = 90
-"""Maximum number of nights in a small chart, counted from the newest."""
+"""Number of newest nights in a small chart."""
 _LARGE, _SMALL = (720, 200), (180, 28)
 _MARGIN = 4
 _LEAST_RANGE = 0.1
-"""Minimum range of the vertical axis as a share of the largest value, so that noise is no jump."""
+"""Minimum range of the vertical axis as a share of the largest value, so that noise stays flat."""
 _TICKS, _SHORTEST_MONTH = 8, 28
 Content = dict[str, Any]
 
@@ -290,7 +290,7 @@ def draw_curve(trend: Trend, verdicts: Verdicts, *, is_small: bool = False) -> C
 
 
 def choose_date_ticks(first: date, last: date) -> list[tuple[date, str]]:
-    """Return at most eight dates, 1 to 14 days apart or on the first of each month."""
+    """Return at most eight dates, 1 to 14 days apart or on the first of a month."""
     days = (last - first).days
     apart = next((each for each in (1, 2, 7, 14) if days < _TICKS * each), 0)
     if apart:

@@ -29,7 +29,7 @@ _USUAL_NIGHTS = 60
 _HIGHEST = 0.8
 """Maximum correlation to assume. Drift would appear as 1 and make the deviation unbounded."""
 _DOUBT = 0.3
-"""Standard errors added to the correlation, as an underestimate makes chance look like a change."""
+"""Standard errors added to the correlation. If it is too low, chance looks like a change."""
 _INSIDE = erf(_CLIP / sqrt(2)) - 2 * _CLIP * exp(-(_CLIP**2) / 2) / sqrt(2 * pi)
 _VARIANCE_LEFT = _INSIDE + _CLIP**2 * (1 - erf(_CLIP / sqrt(2)))
 """Share of the variance of a normal distribution that remains after clipping at `_CLIP`."""
@@ -68,7 +68,7 @@ class NightNoise:
     def levels(self, before: "FloatArray", after: "FloatArray") -> tuple[float, float, float]:
         """Return the levels before and after a step, and the standard error of their difference.
 
-        Levels are fitted by generalised least squares, because nights that resemble the night before tell less. Values
+        Levels are fitted by generalised least squares, because similar successive nights tell less. Values
         far from the median of their level are clipped.
         """
         reach = _CENTRE_CLIP * self.deviation
@@ -90,7 +90,7 @@ class NightNoise:
 def estimate_noise(values: "FloatArray", grain: float) -> NightNoise:
     """Return the noise in a series with few or no steps; `grain` is the minimum deviation to assume.
 
-    Differences between values one and two nights apart do not depend on levels, and hardly depend on drift.
+    Differences between values one and two nights apart are unaffected by levels and barely by drift.
     """
     one = _robust_deviation(np.diff(values)) ** 2
     correlation = _estimate_correlation(values, one)

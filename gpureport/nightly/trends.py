@@ -1,4 +1,4 @@
-"""The course of each figure over the nights, its changes, and events of joint changes."""
+"""The trend of each figure over the nights, its changes, and events that combine them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -49,7 +49,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trend:
-    """The course of one figure for one step on one GPU model, with a point per night."""
+    """One figure for one step on one GPU model, with a point per night."""
 
     group: tuple[str, str]
     kind: FigureKind

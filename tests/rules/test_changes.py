@@ -126,12 +126,12 @@ def test_changes_are_shares_of_the_other_runs() -> None:
     old, new = made("old", util=level(90), power=200.0), made("new", util=level(90), power=250.0)
     for limit, value, unit in (("10%", 0.25, "1"), ("10 W", 50.0, "W")):
         found = one(f"change gpu_power_watts <= {limit}", new, baseline=[old])
-        assert (found.outcome.value, found.unit) == (BROKEN, unit)
-        assert found.value == pytest.approx(value, abs=1e-3)
+        assert (found.outcome.value, found.unit, found.value) == (BROKEN, unit, pytest.approx(value, abs=1e-3))
     tonight = night("new", 70.0)
-    found = one(LIMIT, tonight, baseline=[night("old", 85.0, seed=1), night("older", 85.0, seed=2), tonight])
-    assert found.outcome.value == BROKEN
-    assert found.value == pytest.approx(-0.15, abs=0.005)
+    cases = {LIMIT: (BROKEN, pytest.approx(-0.15, abs=0.005)), "change gpu_sm_clock_hertz >= -5%": (CANNOT, None)}
+    for limit, seen in cases.items():
+        found = one(limit, tonight, baseline=[night("old", 85.0, seed=1), night("older", 85.0, seed=2), tonight])
+        assert (found.outcome.value, found.value, "left out of it" in found.reason) == (*seen, True)
 
 
 def test_baselines_of_one_value_or_all_gpus() -> None:

@@ -301,9 +301,8 @@ def test_no_interval_of_a_timed_figure_is_finer_than_its_samples() -> None:
 
 
 def test_low_use_of_unknown_cause_leaves_the_share_of_waits_open() -> None:
-    made = analyze(recording(util=30.0))
-    (gpu,) = made.gpu_time
-    unknown = "low_util_cause_unknown"
+    made = replace(analyze(recording(util=[30.0] * 600)), not_judged=())
+    (gpu,), unknown = made.gpu_time, "low_util_cause_unknown"
     for kind, known, ratio in ((unknown, 0.0, None), (unknown, 400.0, 0.4), ("underutilised", 0.0, 0.0)):
         seconds = (("computing", 700 - known), ("waiting_for_input", known), ("low_use", 300.0))
         run = replace(made, findings=(finding(kind, (0, 300)),), gpu_time=(replace(gpu, seconds=seconds),))

@@ -40,11 +40,11 @@ def test_the_history_is_one_table_for_any_tool(tmp_path: Path) -> None:
     run_program(tmp_path, "nightly", str(tmp_path / "secret" / "gone.csv"), "--site", "site", "--date", date(1))
     rows = history(tmp_path)
     first, last = rows[0], rows[-1]
-    told = (first["night"].isoformat(), *(first[name] for name in ("label", "status", "run_name")))
-    assert told == ("2026-01-01", "abc", "measured", "night")
-    assert first["params"] == '{"opt": "a \\"b\\"→"}'
+    told = (first["night"].isoformat(), *(first[name] for name in ("label", "status", "run_name", "params")))
+    assert told == ("2026-01-01", "abc", "measured", "night", '{"opt": "a \\"b\\"→"}')
     values = {row["metric"]: row["value"] for row in rows if row["metric"]}
-    assert (values["gpu_utilization_ratio"], values["cost_per_1000_work"]) == (pytest.approx(0.9, abs=0.01), None)
+    known = [values[name] for name in ("gpu_utilization_ratio", "waiting_ratio", "cost_per_1000_work")]
+    assert known == [pytest.approx(0.9, abs=0.01), None, None]
     assert (last["status"], last["metric"], last["source"]) == ("no data", None, "gone.csv")
     assert all(path.stat().st_size < 12_000 for path in (tmp_path / ".gpureport" / "history").iterdir())
 

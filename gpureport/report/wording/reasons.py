@@ -12,7 +12,7 @@ from gpureport.comparison.quality_at_work import NoWork
 from gpureport.report.wording import display
 from gpureport.report.wording.words import WORDS, say
 
-SINGLE_RUN_SCATTER = "a single run is assumed to vary as much as the runs it is compared with"
+SINGLE_RUN_SCATTER = "intervals assume that a single run varies as much as repeated ones"
 """How rules judge a change if one side has a single run."""
 
 

@@ -45,7 +45,7 @@ def test_runs_without_a_step_are_checked_one_by_one(gpureport: Program, logs: Pa
     base = str(logs / "base.csv")
     alone = [gpureport("check", "same.csv", "slow.csv", "--baseline", base, *step) for step in ((), ("--step", "a"))]
     assert ["2 runs were compared one by one" in each.err for each in alone] == [True, False]
-    assert "compare calls it unconfirmed until repeated" in alone[0].out
+    assert "compare calls the change unconfirmed until" in alone[0].out
 
 
 @pytest.mark.usefixtures("logs")

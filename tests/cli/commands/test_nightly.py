@@ -273,16 +273,17 @@ def test_a_change_breaks_the_gate_once(nightly: Program, gpureport: Program, tmp
     kept = tmp_path / "kept"
     shutil.copytree(tmp_path / ".gpureport", kept)
     less = [", ".join(line.split(", ")[:-1]) for line in wave(60, 150).splitlines()]
-    for variant, codes in (("worse", [0, 0, 1, 0]), ("better", [0, 0, 0]), ("less", [4, 0])):
+    for variant, codes in (("worse", [1, 1, 1, 1]), ("better", [0, 0, 0]), ("less", [4, 0])):
         shutil.copytree(kept, tmp_path / variant)
         for place, code in enumerate(codes):
             util = 20 if variant == "worse" else 95
             text = "\n".join([*less, ""]) if variant == "less" else wave(util, 150 + place, place)
             (tmp_path / "n.csv").write_text(text)
-            gate = () if variant == "less" and place else ("--fail-on-change",)
+            gate = () if variant == "less" and place else ("--fail-on-change", "--fail-on", f"{UTILISATION} >= 50%")
             date = f"2026-03-{13 + (variant != 'less') * place}"
             done = gpureport("nightly", "n.csv", "--date", date, "--site", "pages", "--store", variant, *gate)
             assert (done.code, "--all-reports" in done.err) == (code, True), (variant, place, done)
+            assert ("2 rules failed" in done.out) == (variant == "worse" and place == 2), (variant, place, done)
         shutil.rmtree(tmp_path / "pages")
 
 
