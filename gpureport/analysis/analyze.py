@@ -67,7 +67,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         stages=tuple(summarise_stages(recording)),
         throttle_ledger=tuple(total for series in gpus.values() for total in list_clock_events(series)),
         answers=tuple(answers.answer_kinds(run, rules, findings, missing)),
-        pauses=None if run.quality.synthetic_time else jobs.summarise_pauses(context.gpus().values()),
+        pauses=None if run.quality.synthetic_time else jobs.summarise_pauses(context.whole_log.gpus().values()),
     )
     return replace(analysis, checklist=tuple(checklist.answer_checklist(recording, analysis, known, kinds)))
 

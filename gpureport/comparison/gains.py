@@ -95,12 +95,12 @@ class Potential:
     unmeasured: tuple[str, ...]
 
 
-def estimate_potential(left: RemainingLoss, analyses: Sequence[Analysis] = ()) -> Potential:
+def estimate_potential(left: RemainingLoss, analyses: Sequence[Analysis]) -> Potential:
     """Return the largest possible speed-up of the whole job."""
     unmeasured = list_unmeasured_kinds(finding for analysis in analyses for finding in analysis.findings)
     held = left.held_gpu_seconds
     unseen, pauses = (left.unseen_gpu_seconds / held, left.pause_gpu_seconds / held) if held else (1.0, 0.0)
-    is_seen = unseen <= MOST_UNSEEN_RATIO
+    is_seen = unseen <= MOST_UNSEEN_RATIO and not all(map(is_recording_too_short, analyses))
     lost = left.lost / held if is_seen else None
     return Potential(
         step=left.step,

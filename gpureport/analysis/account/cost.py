@@ -138,7 +138,7 @@ def _sum_prices(gpus: Sequence[GpuPrice], seconds: Mapping[str, float]) -> float
 def _sum_energy(analysis: Analysis) -> tuple[float | None, bool]:
     figures = {each.device: each for each in analysis.statistics}
     gpus = [figures[gpu.id] for gpu in analysis.run.gpus if gpu.id in figures]
-    least = _MOST_OF_IT * ((analysis.run.ended - analysis.run.started) / 1e6)
+    least = _MOST_OF_IT * (analysis.run.ended - analysis.run.started) / 1e6
     joules, is_counted = list[float](), True
     for one in gpus:
         own = one.energy_counter

@@ -37,7 +37,7 @@ def answer_checklist(
     missing = [one for one in analysis.not_judged if one.kind in _WAITS]
     codes = {(one.kind, one.code) for one in analysis.not_judged}
     seen = {summary.metric for one in analysis.statistics for summary in one.metrics}
-    absent = {name: what for name, what in ((UTILISATION, "GPU"), (CPU, "CPU")) if name not in seen}
+    seen |= {"gpu_memory_total_bytes" for gpu in run.gpus if gpu.memory_total_bytes}
     thin = next((one for one in missing if one.kind == "cpu_bound"), None)
     pauses = measure_pauses_ratio(sum_seconds_by_class(gpu.seconds for gpu in analysis.gpu_time))
     used, cores, workers, precise = facts.gpu_memory, facts.cores, facts.setup.workers, facts.setup.precision
@@ -80,15 +80,12 @@ def answer_checklist(
     }
     left = "other programs used most of them" if ("cpu_bound", "other programs") in causes else ""
     headroom = "some are free for more loader workers" if "workers_headroom" in found else ""
-    loaders = (
-        workers is not None and isfinite(workers.value) and phrases.count_of(round(workers.value), "loader worker")
-    )
+    loaders = workers and isfinite(workers.value) and phrases.count_of(round(workers.value), "loader worker")
     words = {
         "used": phrases.percent(used or 0.0),
         "free": phrases.percent(1 - (used or 0.0)),
         "low": f", and the GPUs could do more ({', '.join(idle)})" if idle else "",
         "capability": ".".join(map(str, capability or ())),
-        "unknown": " and ".join(absent.values()),
         "reason": thin.reason if thin else "",
         "recording": thin.recording if thin and not thin.metrics else "",
         "found": ", ".join(sorted(found & _WAITS)),
@@ -108,11 +105,14 @@ def answer_checklist(
     }
     for item in ITEMS:
         is_cpu, said = item.startswith("cpu"), _SAID.get(_LIKE.get(item, ""), {}) | _SAID[item]
+        needed = (UTILISATION, CPU) if is_cpu else (MEMORY, "gpu_memory_total_bytes")
+        absent = tuple(name for name in needed if name not in seen)
         holds["not_recorded"] = absent if is_cpu else used is None
+        words["unknown"] = phrases.join_words(absent or needed)
         code = next((code for code in said if holds.get(code)), list(said)[-1])
         state, reason, *asked = said[code]
         asks = {
-            "not_recorded": tuple(absent) if is_cpu else (MEMORY, "gpu_memory_total_bytes"),
+            "not_recorded": absent or needed,
             "not_judged": thin.metrics if thin else (),
             "waits_not_assessed": lacking,
         }.get(code, ())

@@ -23,7 +23,7 @@ from gpureport.metrics import Gpu, find_gpu, load_gpus
 _TOTAL, _HOST = "gpu_memory_total_bytes", "host_memory_used_ratio"
 _TENSOR = "gpu_tensor_active_ratio"
 _AMPERE = (8, 0)
-_HOW = {"constant": "never changed", "coarse": "rose between two samples", "mixed": "may not reflect the need"}
+_HOW = {"constant": "hardly changed", "coarse": "rose between two samples", "mixed": "may not reflect the need"}
 
 
 class _Use(NamedTuple):

@@ -260,6 +260,6 @@ def _write_area(heights: FloatArray, bucket: float, ground: float) -> str:
 def _write_line(heights: FloatArray, bucket: float, ground: float) -> str:
     points = [f"{shorten_number((at + 0.5) * bucket)} {_n(ground - height)}" for at, height in enumerate(heights)]
     return "".join(
-        f"M{'L'.join(points[first:stop])}{'h.01' if stop - first == 1 else ''}"
+        f"M{'L'.join(points[first:stop])}{f'm{_n(-bucket / 2)} 0h{_n(bucket)}' if stop - first == 1 else ''}"
         for first, stop in zip(*find_runs(~np.isnan(heights)), strict=True)
     )

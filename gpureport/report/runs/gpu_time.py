@@ -20,7 +20,7 @@ NO_JOB = "no job"
 def seconds_by_class(times: Iterable[GpuTime]) -> dict[str, float]:
     seconds = sum_seconds_by_class(time.seconds for time in times)
     known = [name for name in GPU_TIME_CLASSES if seconds.get(name, 0) > 0]
-    return {name: seconds[name] for name in (*known, *sorted(set(seconds) - set(GPU_TIME_CLASSES)))}
+    return {name: seconds[name] for name in (*known, *sorted({*seconds} - {*GPU_TIME_CLASSES}))}
 
 
 def seconds_by_cause(times: Iterable[GpuTime]) -> dict[str, dict[str, float]]:
@@ -40,23 +40,22 @@ def no_job_gpu_seconds(analyses: Iterable[Analysis]) -> float:
     return sum(analysis.no_job_gpu_seconds for analysis in analyses)
 
 
-def name_whole(runs: Iterable[ReportRun]) -> str:
-    return "the jobs' time" if no_job_gpu_seconds(run.analysis for run in runs) else "the run"
+def name_base(runs: Iterable[ReportRun], whole: str = "") -> str:
+    """Return the name of the base of shares."""
+    analyses = [run.analysis for run in runs]
+    named = whole or ("the jobs' time" if no_job_gpu_seconds(analyses) else "the run")
+    return "the observed time" if any(is_mostly_unseen([each]) for each in analyses) else named
 
 
 def sum_classes(analyses: Iterable[Analysis]) -> dict[str, float]:
     return seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
 
 
-def lost_by_class(analyses: Iterable[Analysis]) -> dict[str, float]:
-    seconds = sum_classes(analyses)
-    ranked = sorted(LOST_CLASSES, key=lambda each: -seconds.get(each, 0.0))
-    return {name: seconds[name] for name in ranked if name in seconds}
-
-
 def lost_ratios(analyses: Sequence[Analysis]) -> dict[str, float]:
-    held = job_gpu_seconds(analyses)
-    return {name: seconds / held for name, seconds in lost_by_class(analyses).items()} if held else {}
+    """Return lost shares, largest first."""
+    seconds, base = sum_classes(analyses), measure_base(analyses)
+    ranked = sorted(seconds, key=lambda name: -seconds[name])
+    return {name: seconds[name] / base for name in ranked if base and name in LOST_CLASSES}
 
 
 def unobserved_ratio(analyses: Sequence[Analysis]) -> float:
@@ -64,8 +63,17 @@ def unobserved_ratio(analyses: Sequence[Analysis]) -> float:
     return sum_classes(analyses).get("no_samples", 0.0) / held if held else 0.0
 
 
+def is_mostly_unseen(analyses: Sequence[Analysis]) -> bool:
+    return unobserved_ratio(analyses) > gains.MOST_UNSEEN_RATIO
+
+
+def measure_base(analyses: Sequence[Analysis]) -> float:
+    """Return the base of shares: the job time, or the observed part if most has no data."""
+    return job_gpu_seconds(analyses) * (1 - unobserved_ratio(analyses) if is_mostly_unseen(analyses) else 1)
+
+
 def measure_own_seconds(time: GpuTime) -> float:
-    """Return the job time of one GPU, or the observed part if most has no data."""
+    """Return the base of shares for one GPU."""
     is_partly_seen = 0 < time.seen_seconds < (1 - gains.MOST_UNSEEN_RATIO) * time.job_seconds
     return time.seen_seconds if is_partly_seen else time.job_seconds
 
@@ -79,7 +87,12 @@ def excessive_short_pauses(analyses: Iterable[Analysis]) -> float | None:
 
 
 def format_held(held: float, runs: int) -> str:
-    return f"{display.gpu_time(held / runs)} per run" if runs > 1 else display.gpu_time(held)
+    return display.gpu_time(held / runs) + (" per run" if runs > 1 else "")
+
+
+def format_base(analyses: Sequence[Analysis]) -> str:
+    said = format_held(measure_base(analyses), len(analyses))
+    return f"the {said} observed" if is_mostly_unseen(analyses) else said
 
 
 def build_time_bars(runs: Sequence[ReportRun]) -> tuple[TimeBar, ...]:

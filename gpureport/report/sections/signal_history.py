@@ -138,10 +138,10 @@ def build_history(
     if not panels:
         return None
     shaded, said = "", []
-    if any(len(panel.lines) > 1 for panel in panels):
+    if shared := [display.lower_first(panel.quantity) for panel in panels if len(panel.lines) > 1]:
         total, drawn = len(run.run.gpus) - 1, len(view.gpus) - 1
-        others = f"the other {total}" if drawn == total else f"{drawn} of the other {total}"
-        said = [f"Thick: {run.device(gpu.id)}. Thin grey: {others if total > 1 else 'the other GPU'}."]
+        others = f"{drawn} of the other {total}" if drawn < total else f"the other {total if total > 1 else 'GPU'}"
+        said = [f"Thick: {run.device(gpu.id)}. Thin grey: {display.join_words(shared)} of {others}."]
     if kind and view.spans:
         name = display.lower_first(terms.kind_title(display.clean(kind), findings[0].cause))
         stretches = f" in {len(view.spans)} stretches" if len(view.spans) > 1 else ""

@@ -278,7 +278,8 @@ def _describe_power(run: ReportRun, devices: Sequence[str]) -> str:
     if not means:
         return ""
     mean = display.integer(fsum(means) / len(means))
-    return f"{mean} of {display.integer(limits.pop())}{display.GAP}W" if len(limits) == 1 else f"{mean}{display.GAP}W"
+    most = f" of {display.integer(limits.pop())}" if len(limits) == 1 else ""
+    return f"{mean}{most}{display.GAP}W"
 
 
 _BUCKETS = 240
@@ -337,13 +338,12 @@ def _average(averages: Sequence[Average], edges: FloatArray) -> FloatArray:
 
 def _describe(run: ReportRun, averages: Sequence[Average]) -> str:
     steady = [phase.interval for phase in run.analysis.phases if phase.kind == "steady"]
-    seconds = fsum(part.seconds for part in steady)
-    if seconds <= 0:
+    lengths = [part.seconds for part in steady]
+    if not any(lengths):
         return "no sustained GPU work"
-    edges = (np.array([run.since_start(part.start), run.since_start(part.end)]) for part in steady)
-    means = [float(_average(averages, each)[0]) for each in edges]
-    busy = fsum(mean * part.seconds for mean, part in zip(means, steady, strict=True)) / seconds
+    edges = ([run.since_start(part.start), run.since_start(part.end)] for part in steady)
+    means = [_average(averages, np.array(each))[0] for each in edges]
+    busy = float(np.average(means, weights=lengths))
     if np.isnan(busy):
         return "utilisation not recorded"
-    who = "GPUs" if len(run.run.gpus) > 1 else "GPU"
-    return f"{who} {display.percent(busy)} busy during {display.duration(seconds)} of training"
+    return f"{'GPUs' if len(run.run.gpus) > 1 else 'GPU'} {display.percent(busy)} busy mid-job"

@@ -98,8 +98,8 @@ def _propose(row: FindingRow, found: Found, every: Sequence[Found]) -> Iterator[
     summary = terms.humanize(display.clean_sentence(found.finding.summary))
     own = summary if is_single else words.describe_finding(found)
     is_brief = kind == "startup_idle" and max(run.seconds for run in runs) < _SHORT_START
-    of = "a run" if found.several else gpu_time.name_whole(runs) if found.has_one_gpu else "the GPU time"
-    of = "a run this short" if is_brief else of
+    of = "a run" if found.several else "" if found.has_one_gpu else "the GPU time"
+    of = "a run this short" if is_brief else gpu_time.name_base(runs, of)
     saves = f"Saves up to {display.percent(saving)} of {of}" if saving >= _NOTABLE_SAVING else words.UNKNOWN_GAIN
     is_other = kind in _UNEXPLAINED and any((each.finding.cause or "").startswith(_OTHER_USE) for each in every)
     score = -1.0 if is_other else (saving or found.share) * _WEIGHTS[found.confidence]
@@ -131,10 +131,10 @@ def _measure_saving(found: Found, every: Sequence[Found]) -> float:
     """Return the share of GPU time lost in all runs, or 0 if the loss overlaps another."""
     losing = ((part.position, part.finding) for each in every if each is not found for part in each.parts)
     others = group_pairs((position, finding) for position, finding in losing if finding.lost_gpu_seconds)
-    held = fsum(run.analysis.job_gpu_seconds for run in found.runs.values())
+    base = fsum(gpu_time.measure_base([run.analysis]) for run in found.runs.values())
     own = [part for part in found.parts if part.finding.lost_gpu_seconds]
     is_shared = any(_overlap(part.finding, other) for part in own for other in others.get(part.position, ()))
-    return fsum(found.lost_by_run.values()) / held if held and not is_shared else 0.0
+    return fsum(found.lost_by_run.values()) / base if base and not is_shared else 0.0
 
 
 def _overlap(one: Finding, other: Finding) -> bool:

@@ -13,6 +13,7 @@ from gpureport.comparison.changes import can_tell
 from gpureport.findings import AdvisedStep, Confidence, Evidence, Finding
 from gpureport.names import group_pairs
 from gpureport.report.model.report_content import AdviceStep, EvidenceLine, FindingCard, FindingRow, Occurrence, RunMark
+from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun, format_time
 from gpureport.report.sections.findings import found as words
 from gpureport.report.sections.findings.found import Found, Key
@@ -64,11 +65,10 @@ def _name_all(every: Sequence[Found]) -> dict[Key, str]:
 def _build_card(group: Found, runs: Sequence[ReportRun], titles: Mapping[Key, str]) -> FindingCard:
     worst, run, analysis, status = group.finding, group.run, group.run.analysis, _describe_status(group, runs)
     occurrences, left = list(_list_occurrences(group)), len(group.intervals) - _LISTED
-    held, cost = analysis.job_gpu_seconds, group.cost_by_run.get(group.position)
+    cost = group.cost_by_run.get(group.position)
     is_least, lost, share = bool(gains.list_unmeasured_kinds(group.findings)), "no direct loss", list[str]()
     if group.lost:
-        base = "the jobs' GPU time" if analysis.no_job_gpu_seconds else "the run"
-        share = [f"{display.percent(group.lost / held)} of {base}"] if held else []
+        share = [f"{display.percent(group.share)} of {gpu_time.name_base([run])}"] if group.shares else []
         share += [f"costs {display.money(cost, analysis.cost.currency)}"] if analysis.cost and cost is not None else []
         lost = f"{'at least' if is_least else 'up to'} {display.gpu_time(group.lost)}"
     elif is_least:
@@ -86,7 +86,7 @@ def _build_card(group: Found, runs: Sequence[ReportRun], titles: Mapping[Key, st
         run_index=group.position,
         lost_seconds=group.lost,
         lost=f"{lost} ({', '.join(share)})" if share else lost,
-        lost_ratio=group.lost / held if group.lost is not None and held else None,
+        lost_ratio=group.share if group.shares else None,
         lost_at_least=bool(group.lost) and is_least,
         lost_cost=cost,
         summary=_summarize(group),
@@ -253,7 +253,7 @@ def _list_caveats(found: Found) -> Iterator[str]:
         yield f"Not {display.lower_first(display.clean_sentence(reason).rstrip('.'))}."
     if found.confidence is not Confidence.HIGH:
         coarse = any((run.run.interval or 0.0) > _COARSE_SECONDS for run in found.runs.values())
-        sure = words.find_words(found, "sure") or ""
-        sure = display.join("record one sample per second" if coarse else "", sure, by=" and ")
-        why = f"to be sure, {sure}" if sure else "the finding is inferred from several columns or only a few samples"
+        dense = "record one sample per second" if coarse else ""
+        sure = display.join(dense, words.find_words(found, "sure") or "", by=" and ")
+        why = f"to be sure, {sure}" if sure else "the log shows this only indirectly, or in few samples"
         yield f"Confidence {found.confidence.value}: {why}."

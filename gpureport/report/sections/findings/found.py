@@ -12,7 +12,6 @@ from gpureport.analysis.job.jobs import PROCESS_MEMORY
 from gpureport.analysis.phrases import fill_template
 from gpureport.analysis.rulebook import ACTIONS, FIGURES, KINDS
 from gpureport.analysis.series.intervals import Spans, to_spans, total_seconds
-from gpureport.comparison.gains import MOST_UNSEEN_RATIO
 from gpureport.findings import Confidence, Evidence, Finding, Severity
 from gpureport.names import group_pairs
 from gpureport.recording_advice import RECORD
@@ -33,6 +32,7 @@ _WORKERS = "loader_workers"
 _LITTLE, _MOST = 0.5, 0.8
 """Share below which the GPU computes little, and share of a run below which lengths are given."""
 _LEAST_FALL = 0.005
+_format_lengths = partial(format_range, show=display.duration)
 _FORM = re.compile(r"<([^<>]*)>")
 _CONVERT: Mapping[str, Callable[[float], float]] = {
     "": float,
@@ -94,13 +94,8 @@ class Found:
 
     @cached_property
     def shares(self) -> list[float]:
-        shares = []
-        for place, lost in self.lost_by_run.items():
-            analysis = self.runs[place].analysis
-            unseen = gpu_time.unobserved_ratio([analysis])
-            held = analysis.job_gpu_seconds * (1 - unseen if unseen > MOST_UNSEEN_RATIO else 1)
-            shares += [lost / held] if held else []
-        return shares
+        bases = ((lost, gpu_time.measure_base([self.runs[at].analysis])) for at, lost in self.lost_by_run.items())
+        return [lost / base for lost, base in bases if base]
 
     @property
     def share(self) -> float:
@@ -168,7 +163,7 @@ def find_worst(runs: Sequence[ReportRun]) -> Found | None:
     for group in (group for found in gather(runs) for group in found.groups if None in group.roots):
         whole = group.run.seconds
         share = group.share if group.shares else group.seconds / whole if whole else 0.0
-        is_noted = group.finding.kind in _NOTED and whole > 0 and share >= _NOTABLE
+        is_noted = group.finding.kind in _NOTED and share >= _NOTABLE
         every += [group] if is_noted or group.severity is not Severity.INFO else []
     return min(every, key=rank, default=None)
 
@@ -302,17 +297,13 @@ def _number_gpus(found: Found, *, is_named: bool = True) -> str:
 
 
 _WORKED_OUT: Mapping[str, Callable[[Found], str]] = {
-    "run": lambda found: "a run" if found.several else gpu_time.name_whole(found.runs.values()),
+    "run": lambda found: gpu_time.name_base(found.runs.values(), "a run" if found.several else ""),
     "gpus": lambda found: found.gpus,
     "some_gpu": lambda found: found.gpus if found.devices else "a GPU",
     "memory": lambda found: "GPU memory" if found.has_one_gpu else f"the memory of {found.gpus}",
     "stopped": _name_stopped,
     "lost": lambda found: (
-        (
-            format_range(found.lost_by_run.values(), display.duration)
-            if found.has_one_gpu
-            else format_gpu_time_range(found.lost_by_run.values())
-        )
+        (_format_lengths if found.has_one_gpu else format_gpu_time_range)(found.lost_by_run.values())
         if found.lost
         else ""
     ),

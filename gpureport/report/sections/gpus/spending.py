@@ -8,6 +8,7 @@ from gpureport.analysis.results import LOST_CLASSES, Analysis, Cost
 from gpureport.names import group_pairs
 from gpureport.report.model.report_content import RunFacts
 from gpureport.report.model.shapes import Fact
+from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
 
@@ -46,13 +47,14 @@ def common_price(analyses: Sequence[Analysis]) -> str:
 
 
 def _list_facts(run: ReportRun) -> Iterator[Fact]:
-    stated, said = run.analysis.cost, dict(_describe_energy(run.analysis))
+    stated, said = run.analysis.cost, dict(_describe_energy(run))
     if stated is not None and stated.gpus:
         said["Cost"] = "not known: the recording has no length, or a GPU has no price"
         if stated.total is not None:
             show = partial(display.money, currency=stated.currency)
             said["Cost"] = f"{show(stated.total)} for {display.gpu_time(run.analysis.job_gpu_seconds)}"
-            said["Idle cost"] = display.or_not_recorded(stated.idle, show)
+            part = _name_part(1 - gpu_time.unobserved_ratio([run.analysis]))
+            said["Idle cost"] = display.or_not_recorded(stated.idle, lambda idle: show(idle) + part)
         said["GPU-hour"] = "; ".join(_list_prices(run, stated))
     if stated is not None and stated.carbon_intensity is not None:
         at = f"at {display.number(stated.carbon_intensity)}{display.GAP}g/kWh ({display.clean(stated.carbon_source)})"
@@ -64,24 +66,27 @@ def _list_facts(run: ReportRun) -> Iterator[Fact]:
     yield from (Fact(name=name, text=text) for name, text in said.items())
 
 
-def _describe_energy(analysis: Analysis) -> Iterator[tuple[str, str]]:
-    gpus = {gpu.id for gpu in analysis.run.gpus}
+def _name_part(share: float) -> str:
+    return f" over {display.percent(share)} of the time" if share < _NEARLY_ALL else ""
+
+
+def _describe_energy(run: ReportRun) -> Iterator[tuple[str, str]]:
+    gpus = {gpu.id for gpu in run.run.gpus}
 
     def name_some(held: Sequence[object]) -> str:
         return f" ({len(held)} of {len(gpus)} GPUs)" if len(held) < len(gpus) else ""
 
-    figures = [each for each in analysis.statistics if each.device in gpus]
+    figures = [each for each in run.analysis.statistics if each.device in gpus]
     integrals = [each for each in figures if each.energy_joules is not None]
     counters = [each.energy_counter for each in figures if each.energy_counter is not None]
     doubts = [each.power_doubt for each in figures if each.power_doubt]
     if integrals:
-        whole = (analysis.run.ended - analysis.run.started) / 1e6 * len(integrals)
-        seconds = [each.energy_seconds for each in integrals if each.energy_seconds is not None]
-        share = sum(seconds) / whole if whole > 0 and len(seconds) == len(integrals) else 1.0
+        seconds, whole = sum(each.energy_seconds or 0.0 for each in integrals), run.seconds * len(integrals)
         bridged = sum(each.energy_bridged_seconds or 0.0 for each in integrals) / len(integrals)
         each_gpu = " of each GPU" if len(integrals) > 1 else ""
-        part = f" over {display.percent(share)} of the time" if share < _NEARLY_ALL else ""
-        part += f" (gaps bridged: {display.duration(bridged)}{each_gpu})" if bridged > 0 else ""
+        part = _name_part(seconds / whole if whole else 1.0) + (
+            f" (gaps bridged: {display.duration(bridged)}{each_gpu})" if bridged > 0 else ""
+        )
         joules = display.energy(sum(each.energy_joules or 0.0 for each in integrals))
         yield "Energy", f"{joules}{name_some(integrals)}{part}"
     if counters:

@@ -86,19 +86,16 @@ def explain_lower_bound(analyses: Sequence[Analysis]) -> str:
 
 def describe_loss(analyses: Sequence[Analysis]) -> str:
     """Return `4.7% of 49.9 GPU-min was lost: start-up 2.1%, heat 1.9%`."""
-    held, unseen = gpu_time.job_gpu_seconds(analyses), gpu_time.unobserved_ratio(analyses)
-    if not held or unseen >= 1 - gains.NEGLIGIBLE_RATIO:
+    unseen = gpu_time.unobserved_ratio(analyses)
+    if not gpu_time.job_gpu_seconds(analyses) or unseen >= 1 - gains.NEGLIGIBLE_RATIO:
         return ""
-    is_mostly_unseen = unseen > gains.MOST_UNSEEN_RATIO
-    # unobserved time may be lost entirely, so use the observed time as the base
-    held *= 1 - unseen if is_mostly_unseen else 1
-    lost = gpu_time.lost_by_class(analyses)
-    ratio, unknown = sum(lost.values()) / held, explain_lower_bound(analyses)
+    lost = gpu_time.lost_ratios(analyses)
+    ratio, unknown = sum(lost.values()), explain_lower_bound(analyses)
     if ratio >= gains.NOTABLE_RATIO:
-        of = gpu_time.format_held(held, len(analyses))
-        of = f"the {of} observed" if is_mostly_unseen else of if unknown else of + _describe_cost(analyses)
+        of = gpu_time.format_base(analyses)
+        of += "" if unknown or unseen > gains.MOST_UNSEEN_RATIO else _describe_cost(analyses)
         share = f"{'At least ' if unknown else ''}{display.percent(ratio)}"
-        losses = list_losses(lost, held, analyses)
+        losses = list_losses(lost, analyses)
         said = f"{share} of {of} was lost: {losses.removeprefix('all of it ') if unknown else losses}."
     else:
         said = f"The lost GPU time is not known: {unknown}." if unknown else "Hardly any GPU time was lost."
@@ -122,13 +119,13 @@ def _describe_cost(analyses: Sequence[Analysis]) -> str:
     return f" ({'' if currency else 'cost '}{of_lost} of {of_all})"
 
 
-def list_losses(lost: Mapping[str, float], held: float, analyses: Sequence[Analysis]) -> str:
+def list_losses(lost: Mapping[str, float], analyses: Sequence[Analysis]) -> str:
     if len(lost) == 1:
         return f"all of it {name_loss(next(iter(lost)), analyses)}"
-    named = [name for name in lost if lost[name] / held >= gains.NOTABLE_RATIO][:_NAMED]
-    parts = {name_loss(name, analyses): lost[name] / held for name in named}
+    named = [name for name in lost if lost[name] >= gains.NOTABLE_RATIO][:_NAMED]
+    parts = {name_loss(name, analyses): lost[name] for name in named}
     others = [name for name in lost if name not in named]
-    rest = sum(lost[name] for name in others) / held
+    rest = sum(lost[name] for name in others)
     if rest >= gains.NEGLIGIBLE_RATIO:
         parts[name_loss(others[0], analyses) if len(others) == 1 else "other"] = rest
     return display.join_words([f"{name} {display.percent(share)}" for name, share in parts.items()])
@@ -145,7 +142,7 @@ def _measure_use(analyses: Sequence[Analysis]) -> tuple[float, float, float]:
     times = [time for analysis in analyses for time in analysis.gpu_time]
     seconds = gpu_time.seconds_by_class(times)
     idle = gpu_time.seconds_by_cause(times).get("idle", {})
-    seen = gpu_time.job_gpu_seconds(analyses) * (1 - gpu_time.unobserved_ratio(analyses))
+    seen = gpu_time.job_gpu_seconds(analyses) - seconds.get("no_samples", 0.0)
     outside = fsum((seconds.get("startup", 0.0), seconds.get("tail", 0.0), idle.get(OUTSIDE, 0.0)))
     return seconds.get("computing", 0.0), seen, outside
 

@@ -161,10 +161,10 @@ def _write_run_lead(
     if told is not None and told.finding.kind in _SLOWED and told.lost and told.share >= gains.NOTABLE_RATIO:
         whole = "" if told.is_plural or len(told.run.run.gpus) == 1 else duration(told.lost)
         whole = whole and f"{whole} of computing on {told.gpus}, "
-        lost = f"That cost {whole}{percent(told.share)} of all GPU time."
+        lost = f"That cost {whole}{percent(told.share)} of {gpu_time.name_base(told.runs.values(), 'all GPU time')}."
     elif told and not told.lost and lost and lower_first(terms.kind_title(told.finding.kind)) not in lost:
         lost = f"Separately, {lower_first(lost)}"
-    is_one_class = len(gpu_time.lost_by_class(analyses)) == 1
+    is_one_class = len(gpu_time.lost_ratios(analyses)) == 1
     if told is not None and len(runs) > 1 and lost:
         count = sum(any((f.kind, f.cause) == told.key for f in run.analysis.findings) for run in runs)
         yield f"Found in {count} of {len(runs)} runs; {lower_first(lost)}"
@@ -233,7 +233,7 @@ def _describe_largest_loss(step: Step) -> str:
     if not lost or recorded_seconds(step.analyses) < SHORTEST_REPETITION_SECONDS:
         return ""
     name, ratio = next(iter(lost.items()))
-    if ratio < gains.NOTABLE_RATIO or gpu_time.unobserved_ratio(step.analyses) > gains.MOST_UNSEEN_RATIO:
+    if ratio < gains.NOTABLE_RATIO or gpu_time.is_mostly_unseen(step.analyses):
         return ""
     return f"Largest loss now: {losses.name_loss(name, step.analyses)}, {percent(ratio)} of the GPU time"
 
@@ -268,9 +268,8 @@ def _write_notes(comparison: Comparison, lead: Sequence[str], repetitions: str, 
         yield words.say("table.allowance", n=comparison.tested, training=training)
     yield from doubted.list_jobs(final)
     unseen = gpu_time.unobserved_ratio(final)
-    # the sentence about losses may already say this
-    is_said = losses.describe_loss(final) and unseen <= gains.MOST_UNSEEN_RATIO
-    if not too_short and gains.UNSEEN_RATIO < unseen < 1 - gains.NEGLIGIBLE_RATIO and not is_said:
+    # the sentence on losses gives less
+    if not too_short and gains.MOST_UNSEEN_RATIO < unseen < 1 - gains.NEGLIGIBLE_RATIO:
         yield f"{percent(unseen)} of the GPU time has no utilisation data, so it cannot be assessed."
     yield from (line for line in doubted.list_rejections(runs) if line not in lead)
     yield repetitions if repetitions not in lead else ""
@@ -347,34 +346,30 @@ def _explain_absence(step: Step, findings: losses.Findings) -> tuple[str, str]:
 
 
 def _build_use_tiles(step: Step, findings: losses.Findings) -> tuple[Tile, Tile]:
-    labels, analyses = ("GPU time computing", "GPU time lost"), step.analyses
+    labels = ("GPU time computing", "GPU time lost")
+    analyses = step.analyses
     absent, why = _explain_absence(step, findings)
     if absent:
         return Tile(label=labels[0], value=absent, context=why), Tile(label=labels[1], value=absent, context=why)
-    held, unseen = gpu_time.job_gpu_seconds(analyses), gpu_time.unobserved_ratio(analyses)
-    seconds = gpu_time.sum_classes(analyses)
-    by_class = gpu_time.lost_by_class(analyses)
+    shares = gpu_time.lost_ratios(analyses)
     unknown = losses.explain_lower_bound(analyses)
-    computing, lost = seconds.get("computing", 0.0) / held, sum(by_class.values()) / held
-    least = "at least " if unknown else ""
-    share = "not known" if least and lost < gains.NOTABLE_RATIO else f"{least}{percent(lost)}"
-    is_partial = 1 > unseen > gains.UNSEEN_RATIO
-    known = f"{percent(computing / (1 - unseen))} of the time recorded" if is_partial else ""
-    base = known or f"Of {gpu_time.format_held(held, len(analyses))}"
-    first = Tile(label=labels[0], value=percent(computing), context=f"{base}; lost {share}")
+    computing = gpu_time.sum_classes(analyses).get("computing", 0.0) / gpu_time.measure_base(analyses)
+    lost = sum(shares.values())
+    unit = f"of {gpu_time.format_base(analyses)}"
+    is_unknown = bool(unknown) and lost < gains.NOTABLE_RATIO
+    share = "not known" if is_unknown else f"{'at least ' if unknown else ''}{percent(lost)}"
+    seen = 1 - gpu_time.unobserved_ratio(analyses)
+    known = f"{percent(computing / seen)} of the time recorded" if losses.is_partly_unseen(analyses) else ""
+    first = Tile(label=labels[0], value=percent(computing), context=f"{known or raise_first(unit)}; lost {share}")
     if not any(map(gains.count_samples, analyses)):
         first = replace(first, value=_CANNOT, context="No utilisation was recorded")
-    if unknown and lost < gains.NOTABLE_RATIO:
+    if is_unknown:
         return first, Tile(label=labels[1], value="not known", context=raise_first(unknown))
-    is_partly_seen = unseen > gains.MOST_UNSEEN_RATIO
-    seen = held * (1 - unseen) if is_partly_seen else held
-    shares = {name: seconds / seen for name, seconds in by_class.items()}
-    named = [name for name, ratio in shares.items() if ratio >= gains.NEGLIGIBLE_RATIO][:_NAMED]
     titles = terms.CLASSES | {"throttled": losses.name_loss("throttled", analyses)}
-    parts = [f"{lower_first(titles[name])} {percent(shares[name])}" for name in named]
-    unit = f"of {gpu_time.format_held(seen, len(analyses))}{' observed' if is_partly_seen else ''}"
-    context = raise_first(", ".join(parts)) or "Nothing lost"
-    return first, Tile(label=labels[1], value=percent(sum(shares.values())), unit=unit, context=context)
+    named = ((lower_first(titles[name]), ratio) for name, ratio in shares.items() if ratio >= gains.NEGLIGIBLE_RATIO)
+    parts = [f"{name} {percent(ratio)}" for name, ratio in named]
+    context = raise_first(", ".join(parts[:_NAMED])) or "Nothing lost"
+    return first, Tile(label=labels[1], value=percent(lost), unit=unit, context=context)
 
 
 def _build_hottest_tile(step: Step) -> Tile:
@@ -405,5 +400,4 @@ def _build_energy_tile(step: Step) -> Tile:
         "Only instant power was recorded": any(each.metric("gpu_power_instant_watts") for each in known),
     }
     why = next((text for text, holds in reasons.items() if holds), "")
-    value = _CANNOT if why else display.NOT_RECORDED
-    return Tile(label="Energy", value=value, context=why or "Power was not recorded")
+    return Tile(label="Energy", value=_CANNOT if why else display.NOT_RECORDED, context=why or "Power was not recorded")

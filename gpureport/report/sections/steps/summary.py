@@ -116,8 +116,8 @@ def _describe_step_change(base: Step, step: Step) -> str:
     words = re.split(r"[-_\s]+", re.sub(r"^[\W_]*(?:\d+[-_.]+)?", "", display.clean(step.label)).strip())
     if len(words) <= 1 or not all(re.fullmatch("[A-Za-z]{2,}", word) for word in words):
         return ""
-    losses = [gpu_time.lost_by_class(side.analyses) for side in (base, step)]
-    before, after = (lost.get("waiting_for_input", 0.0) for lost in losses)
+    spent = [gpu_time.sum_classes(side.analyses) for side in (base, step)]
+    before, after = (each.get("waiting_for_input", 0.0) for each in spent)
     if "workers" in words and "loader" not in words and after < before / 2:
         words.insert(words.index("workers"), "loader")
     return " ".join(words)
