@@ -37,7 +37,7 @@ _SLOWED = {frozenset({"thermal_throttle"}): "heat", frozenset({"hw_throttle"}): 
 
 
 class Findings(NamedTuple):
-    """Numbers of kinds judged and not judged, and the size of the last step's recording."""
+    """Kinds judged and not judged, and the size of the last step's recording."""
 
     judged: int
     missing: int
@@ -76,7 +76,7 @@ def name_loss(name: str, analyses: Sequence[Analysis]) -> str:
 
 
 def explain_lower_bound(analyses: Sequence[Analysis]) -> str:
-    """Return why more GPU time may have been lost than is known, or "" if no more was lost."""
+    """Return why more GPU time may have been lost than is known."""
     pauses = gpu_time.excessive_short_pauses(analyses)
     if pauses is not None:
         return f"short pauses took {display.percent(pauses)}"
@@ -90,7 +90,7 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
     if not held or unseen >= 1 - gains.NEGLIGIBLE_RATIO:
         return ""
     is_mostly_unseen = unseen > gains.MOST_UNSEEN_RATIO
-    # unobserved time may be lost entirely, so use the observed time as the base
+    # unobserved time may all be lost: use the observed time
     held *= 1 - unseen if is_mostly_unseen else 1
     lost = gpu_time.lost_by_class(analyses)
     ratio, unknown = sum(lost.values()) / held, explain_lower_bound(analyses)
@@ -162,7 +162,8 @@ def describe_computing(analyses: Sequence[Analysis], *, mid_job: bool = False) -
     gpus, seconds = max(len(analysis.run.gpus) for analysis in analyses), seen - outside
     who = {1: "The GPU", 2: "Both GPUs"}.get(gpus, f"All {gpus} GPUs")
     of = display.rough_duration(seconds) if mid_job and gpus == len(analyses) == 1 else "the time"
-    said = f"{who} spent {display.percent(computing / seconds if seconds else 0.0)} of {of} computing"
+    share = display.percent(computing / seconds if seconds else 0.0)
+    said = f"{who} spent {'only ' if mid_job else ''}{share} of {of} computing"
     return f"Mid-job, {display.lower_first(said)}" if outside else said
 
 
