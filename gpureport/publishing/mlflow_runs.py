@@ -40,7 +40,7 @@ def prepare_mlflow(files: Sequence[Path], target: str, *, skip_missing: bool, fo
     def write_figures() -> str:
         changed = sum([_write(store, run, figures) for run, figures in found])
         named = ", ".join(run.name or run.id for run, _ in found)
-        return f"wrote figures for {named} to {store.where}: {changed} of {len(found)} runs changed"
+        return f"figures of {named} to {store.where}: {changed} of {len(found)} runs changed"
 
     others = [(run, file) for run, _ in found for file in files if file not in comparisons]
     return [write_figures, *(_prepare_artifact(store, *each, follow_uri=follow_uri) for each in others)]
@@ -49,11 +49,11 @@ def prepare_mlflow(files: Sequence[Path], target: str, *, skip_missing: bool, fo
 def _prepare_artifact(store: Store, run: RunInfo, file: Path, *, follow_uri: bool) -> Put:
     """Return a function that adds a file to a run's artifacts and returns its location.
 
-    The artifact folder was chosen by whoever wrote the store, so the user must allow writing outside the store.
+    Whoever wrote the store chose the folder, so the user must allow writing outside the store.
     """
     if not isinstance(store, Server):
         folder, stated = store.artifact_folder(run), folder_of_uri(run.artifact_uri)
-        # the store may have been moved here from another machine that had this folder
+        # the store may come from another machine that had this folder
         if stated and any(parent.is_dir() and parent.name for parent in list(stated.parents)[:3]):
             folder = folder or stated
         elif isinstance(store, Database) and not stated:

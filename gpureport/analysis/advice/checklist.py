@@ -42,14 +42,14 @@ def answer_checklist(
     pauses = measure_pauses_ratio(sum_seconds_by_class(gpu.seconds for gpu in analysis.gpu_time))
     used, cores, workers, precise = facts.gpu_memory, facts.cores, facts.setup.workers, facts.setup.precision
     is_unsure, waited, capability = facts.preallocated is None, "cpu_bound" in found, facts.compute_capability
-    # the rule on memory does not assess GPUs with almost no memory in use
+    # the rule on memory ignores GPUs with almost no memory in use
     has_room = "mem_headroom" in found or (used or 0.0) < (_BARE if "mem_headroom" in judged else _ROOMY)
     means = [one for one in (facts.setup.compiled, facts.setup.cuda_graphs, facts.setup.cudnn_benchmark) if one]
     taken = [one for one in means if one.value]
     idle = [kind for kind in _LITTLE_WORK if kind in found]
     metrics = [name for name in list_names(recording) if (one := recognise_metric(name)) and one.role in _SPEEDS]
     lacking = tuple(dict.fromkeys(name for one in missing for name in one.metrics))
-    # several kinds may need the same recording, which is listed once
+    # list a recording that several kinds need once
     others = "; ".join(dict.fromkeys(one.recording for one in missing if not one.metrics))
     holds: dict[str, object] = {
         "memory_reserved_at_once": facts.preallocated,
@@ -86,6 +86,8 @@ def answer_checklist(
         "free": phrases.percent(1 - (used or 0.0)),
         "low": f", and the GPUs could do more ({', '.join(idle)})" if idle else "",
         "capability": ".".join(map(str, capability or ())),
+        "model": "" if all(gpu.model for gpu in run.gpus) else "--gpu-model NAME",
+        "precision": "" if precise else "--param precision=bf16 (or fp32)",
         "reason": thin.reason if thin else "",
         "recording": thin.recording if thin and not thin.metrics else "",
         "found": ", ".join(sorted(found & _WAITS)),

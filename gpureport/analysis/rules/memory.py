@@ -288,7 +288,7 @@ def host_memory(context: Context, limits: Limits) -> Found:
 def find_oversized_gpus(context: Context, limits: Limits) -> Found:
     window = context.window or Interval(0, 0)
     for peers in (list(each.values()) for each in context.peers()):
-        model = peers[0].device.model
+        model = peers[0].device.model or ""
         own, peaks = find_gpu(model), [memory_peak(one) for one in peers]
         peak, total = max(each or 0 for each in peaks), min(memory_total(one) or 0 for one in peers)
         if window.seconds < limits.shortest:
@@ -296,9 +296,7 @@ def find_oversized_gpus(context: Context, limits: Limits) -> Found:
         elif any(context.findings("mem_prealloc", one.device.id) for one in peers):
             yield doubts.unjudged("oversized_gpu", "memory_reserved_at_once")
         elif own is None or not _size(own):
-            # a model outside the table stays unknown
-            case = "" if model else "no model"
-            yield doubts.unjudged("oversized_gpu", "gpu_not_in_table", case=case, model=model or "")
+            yield doubts.unjudged("oversized_gpu", "gpu_not_in_table", case="" if model else "no model", model=model)
         elif None in peaks or not total:
             yield doubts.not_recorded("oversized_gpu", None, MEMORY if None in peaks else _TOTAL)
         elif peak < limits.roomy * total:
@@ -350,9 +348,10 @@ def find_full_precision(context: Context, limits: Limits) -> Found:
     tensor, uncounted = dict[str, float](), list[str]()
     for name in context.active:
         series = context.series[name]
-        known = find_gpu(series.device.model)
-        if known is None:
-            yield doubts.unjudged("full_precision", "gpu_not_in_table", name, model=series.device.model or "the GPU")
+        model = series.device.model or ""
+        if (known := find_gpu(model)) is None:
+            case = "" if model else "no model"
+            yield doubts.unjudged("full_precision", "gpu_not_in_table", name, case=case, model=model)
         elif known.compute_capability >= (limits.capability, 0):
             values, used = series.values(_TENSOR), series.values(UTILISATION)
             working = ~(series.values("gpu_sm_active_ratio") < limits.worked) & ~(used <= limits.at_work)

@@ -31,14 +31,14 @@ _MOST = 3
 _NOTABLE_SAVING, _MOST_OF_IT = 0.01, 0.5
 """Shares of GPU time: least saving to state, and most waiting at which to advise a larger batch."""
 _SHORT_START, _SHORT_RUN = 600.0, 300.0
-"""Seconds below which start-up is overrepresented, and below which longer runs are advised."""
+"""Seconds below which start-up is overrepresented, or longer runs are advised."""
 _MANY_CHECKS = 5  # Unassessed checks that call for a longer log.
 _COARSE = 0.05  # Detectable relative change from which longer runs are advised.
 # Suggested power limit: fraction of that drawn while slowed; rounding in watts.
 _BELOW, _STEP_WATTS = 0.9, 5
 _WEIGHTS = {Confidence.HIGH: 1.0, Confidence.MEDIUM: 0.8, Confidence.LOW: 0.5}
 _TRAINED = {"tail_idle", "clocks_locked"}
-"""Kinds that are normal if the GPU may be serving requests."""
+"""Kinds that are normal if the GPU may serve requests."""
 # kinds without an action if their severity is info
 _NOTES = {"startup_idle", "tail_idle", "pcie_degraded", "log_gap"}
 _EXPLAINED = {"waiting_for_input", "low_use", "hollow"}
@@ -165,13 +165,12 @@ def _list_measurements(
     comparison: Comparison, runs: Sequence[ReportRun], every: Sequence[Found], *, is_hinted: bool
 ) -> Iterator[tuple[int, Action]]:
     steps = comparison.steps
-    length = min(recorded_seconds(step.analyses) for step in (steps[0], steps[-1]))
-    if len(steps) > 1 and length < SHORTEST_REPETITION_SECONDS:
-        least, better = display.duration(SHORTEST_REPETITION_SECONDS), display.duration(SHORTEST_SECONDS)
-        text = f"The shortest step lasts {display.duration_below(length, SHORTEST_REPETITION_SECONDS)}. A comparison "
-        text += f"needs at least {least} of each step, or {better} to show small changes."
-        certainty = "Steps this short cannot be compared."
-        yield 0, Action("Record every step for longer", "Allows a comparison", text, certainty)
+    lengths = [recorded_seconds(step.analyses) for step in steps]
+    if len(steps) > 1 and min(lengths[0], lengths[-1]) < SHORTEST_REPETITION_SECONDS:
+        text = f"Only {display.duration_below(min(lengths), SHORTEST_REPETITION_SECONDS)} of the shortest step was "
+        text += f"recorded. A comparison needs at least {display.duration(SHORTEST_REPETITION_SECONDS)} of each step, "
+        text += f"and {display.duration(SHORTEST_SECONDS)} or more to show small changes."
+        yield 0, Action("Record every step for longer", "Allows a comparison", text, "Too short to compare.")
     if len(steps) > 1 and max(len(step.runs) for step in steps) == 1 and not is_hinted:
         text = "Each step has one run, so a difference may be due to chance. Run each step two more times."
         yield 1, Action("Repeat each step", "Shows what is due to chance", text, "Even runs of the same job differ.")

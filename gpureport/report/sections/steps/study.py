@@ -33,7 +33,7 @@ _KINDS = {
     Verdict.NOT_ENOUGH_DATA: ("no_data", VerdictCode.BEST_GROUP_NOT_KNOWN),
 }
 _UNCLEAR = ("unclear", VerdictCode.NO_CLEAR_BEST_GROUP)
-"""Key in `words.toml` and headline code for all other verdicts on the best group."""
+"""Key in `words.toml` and headline code for all other verdicts."""
 _FORMS = Form.LONG | Form.PAPER
 _NAME, _NAMED = 60, 6  # longest group name; most named settings
 _ACROSS = {"scaling": "Scaling", "batch_size": "Batch size", "gpu_kinds": "GPU kinds"}
@@ -213,8 +213,8 @@ def build_study_tiles(comparison: Comparison, study: Study) -> tuple[Tile, ...]:
         context = f"{clean(best.label)}; next {clean(best.next)}, {shown.value(best.next_value)}"
         found.append(Tile(label=shown.title, value=shown.value(best.value), context=context))
     step = select_focus(comparison, study)
-    ranks = (_word(best, "first") if best.verdict is Verdict.BETTER else "which comes first" for best in bests)
-    whose = display.join(clean(step.label), next(ranks, ""), by=", ")
+    ranks = (f"the {_word(best, 'first')}" if best.verdict is Verdict.BETTER else "which comes first" for best in bests)
+    whose = display.join(f"For {clean(step.label)}", next(ranks, ""), by=", ")
     others = build_step_tiles(replace(comparison, steps=(step,), deltas=()))[len(found) :]
     return *found, *(replace(tile, context=f"{whose}: {display.lower_first(tile.context)}") for tile in others)
 
