@@ -40,8 +40,7 @@ def check_words(page: dict[str, Any]) -> None:
 
 
 def without_gpu() -> Recording:
-    made = run()
-    return gpureport.Recording(run=replace(made.run, devices=()), series=made.series.slice(0, 0))
+    return gpureport.Recording(run=replace(run().run, devices=()), series=run().series.slice(0, 0))
 
 
 def lost(start: float, end: float) -> gpureport.Analysis:
@@ -83,6 +82,7 @@ MADE: dict[str, Callable[[], Any]] = {
     "start-up is not low use": lambda: testing.recording(util=[*np.zeros(9), *np.tile([74.0, 70.0, 73.0, 71.0], 15)]),
     "low use after start-up": lambda: testing.recording(util=[*np.zeros(9), *PAUSES[:60]]),
     "a tenth without data": lambda: divided(computing=540, no_samples=60),
+    "two thirds without data": lambda: divided(computing=100, idle=100, no_samples=400),
     "mostly not assessed": lambda: testing.recording(util=np.tile([90.0, 80.0], 60)),
     "waits that only the training log shows": lambda: with_training(
         run(), [(float(at), "data_wait_ratio", 0.56) for at in range(0, 600, 10)]

@@ -164,7 +164,7 @@ def _write_run_lead(
         lost = f"That cost {whole}{percent(told.share)} of {gpu_time.name_base(told.runs.values(), 'all GPU time')}."
     elif told and not told.lost and lost and lower_first(terms.kind_title(told.finding.kind)) not in lost:
         lost = f"Separately, {lower_first(lost)}"
-    is_one_class = len(gpu_time.lost_ratios(analyses)) == 1
+    is_one_class = len(gpu_time.lost_ratios(analyses)) == 1 and not gpu_time.is_mostly_unseen(analyses)
     if told is not None and len(runs) > 1 and lost:
         count = sum(any((f.kind, f.cause) == told.key for f in run.analysis.findings) for run in runs)
         yield f"Found in {count} of {len(runs)} runs; {lower_first(lost)}"
@@ -268,7 +268,7 @@ def _write_notes(comparison: Comparison, lead: Sequence[str], repetitions: str, 
         yield words.say("table.allowance", n=comparison.tested, training=training)
     yield from doubted.list_jobs(final)
     unseen = gpu_time.unobserved_ratio(final)
-    # the sentence on losses gives less
+    # smaller shares are told with losses
     if not too_short and gains.MOST_UNSEEN_RATIO < unseen < 1 - gains.NEGLIGIBLE_RATIO:
         yield f"{percent(unseen)} of the GPU time has no utilisation data, so it cannot be assessed."
     yield from (line for line in doubted.list_rejections(runs) if line not in lead)
