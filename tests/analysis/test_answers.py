@@ -156,7 +156,7 @@ def test_precision_throughput_and_the_means_of_the_framework(hold: Hold) -> None
     table = {
         "nothing": run,
         **{f"{said}": with_params(run, **said) for said in params},
-        "32 bits on an unknown GPU": with_params(rec(util=BUSY, model="a GPU nobody knows"), precision="32"),
+        **{f"32 bits on {name}": with_params(rec(util=BUSY, model=name), precision="32") for name in ("new", None)},
         "a GPU that never worked": rec(util=steps((0, 300))),
         "tensor cores at work": tensor,
         "tensor cores, 32 bits": with_params(tensor, precision="32"),
