@@ -126,7 +126,7 @@ def test_changes_are_shares_of_the_other_runs() -> None:
     old, new = made("old", util=level(90), power=200.0), made("new", util=level(90), power=250.0)
     for limit, value, unit in (("10%", 0.25, "1"), ("10 W", 50.0, "W")):
         found = one(f"change gpu_power_watts <= {limit}", new, baseline=[old])
-        assert (found.outcome.value, found.unit, found.value) == (BROKEN, unit, pytest.approx(value, abs=1e-3))
+        assert [found.outcome.value, found.unit, found.value] == [BROKEN, unit, pytest.approx(value, abs=1e-3)]
     tonight = night("new", 70.0)
     cases = {LIMIT: (BROKEN, pytest.approx(-0.15, abs=0.005)), "change gpu_sm_clock_hertz >= -5%": (CANNOT, None)}
     for limit, seen in cases.items():
