@@ -306,7 +306,6 @@ def find_oversized_gpus(context: Context, limits: Limits) -> Found:
             used = max(1.0 if np.isnan(load).all() else float(np.nanmean(load)) for load in loads)
             if fitting := sorted(_list_fitting(limits, own, total, peak, used)):
                 _, smaller, busy, memory = fitting[0]
-                article = "An" if smaller[:1] in ("AEIO" if smaller[1:2].islower() else "AEFHILMNORSX") else "A"
                 yield context.finding(
                     "oversized_gpu",
                     Severity.INFO,
@@ -317,7 +316,7 @@ def find_oversized_gpus(context: Context, limits: Limits) -> Found:
                     limits.compare(MEMORY, f"max, of the memory of {smaller}", memory, "<=", "fits"),
                     samples=sum(one.count_readings(UTILISATION, slice(None)) for one in peers),
                     ruled_out=[phrases.NOT_PREALLOCATED],
-                    words={"smaller": f"{article} {smaller}", "peak": peak, "used": used},
+                    words={"smaller": smaller, "peak": peak, "used": used},
                 )
 
 
