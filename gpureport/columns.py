@@ -63,10 +63,6 @@ def repeat_value(value: Any, length: int) -> npt.NDArray[Any]:
     return np.broadcast_to(np.asarray(value), length)
 
 
-def is_constant(values: npt.NDArray[Any]) -> bool:
-    return values.strides == (0,)
-
-
 def to_arrow(values: npt.NDArray[Any], kind: "pa.DataType", where: BoolArray | None = None) -> "pa.Array[Any]":
     """Return castable values as an Arrow array of a primitive type, with nulls where `where` is false."""
     bits = None if where is None or where.all() else pa.py_buffer(np.packbits(where, bitorder="little").data)

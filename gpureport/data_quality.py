@@ -84,7 +84,7 @@ class LogEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quality:
-    """The account of all lines read: lines = rows kept + rejected + headers + noise + events + continued.
+    """All lines read: lines = rows kept + rejected + headers + noise + events + continued.
 
     A line with several rows counts once per row. A `continued` line adds to a row that was counted earlier.
     `duplicates` counts rows that repeat the previous row's device and time. `synthetic_time` means that times were

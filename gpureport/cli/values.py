@@ -171,7 +171,7 @@ EXPECTED: dict[Callable[[Any], Any], CodedProblem] = {
     direction: ("not a metric with a direction", "write it as my_metric=higher", "not_a_direction"),
     target: ("not a metric with a value", "write it as val_accuracy=0.78", "not_a_target"),
     indices: ("not a list of GPU indices", "write it as 0,2", "not_gpu_indices"),
-    job: ("not a job number", "write a number of at least 1, or each", "not_a_job_number"),
+    job: ("not a job number", "use a number of at least 1, or `each`", "not_a_job_number"),
     fields: ("not a list of query fields", "write it as timestamp,index,utilization.gpu", "not_a_list"),
     labels: ("not a list of labels", "write it as user,project,node", "not_a_list"),
     seconds: ("not a time in seconds", "write a number from 0.001 to 86400", "not_a_time"),

@@ -119,7 +119,7 @@ def compare_quality(base: Step, step: Step, goals: TrainingGoals) -> tuple[Quali
 
 
 def _rank(name: str, goals: TrainingGoals) -> tuple[int, int] | None:
-    """Return a metric's rank, and its order in it: accuracies, errors, then losses."""
+    """Return a metric's rank and its place in that rank: accuracies, errors, then losses."""
     metric, roles = recognise_metric(name), (Role.ACCURACY, Role.ERROR, Role.LOSS)
     order = roles.index(metric.role) if metric and metric.role in QUALITY_ROLES else None
     if goals.is_named(name):

@@ -41,7 +41,7 @@ _STACKED = re.compile(r"(?:dm-|md|loop|ram|zram|sr)\d|dev(?:1|7|9|11)-\d")
 _ROUNDING, _EXACT = 0.03, 6e-5
 """Maximum rounding errors of sums of whole percentages, and of shares."""
 _FALL, _BACK = 20 * 60_000_000, 2 * 3_600_000_000
-"""How far times must step back to show that a table starts again, or that midnight has passed."""
+"""How far times must jump back to show that a table restarts, or that midnight has passed."""
 
 Around = tuple[int, int] | None
 """First and last local time of the GPU log, used to date host logs without dates."""

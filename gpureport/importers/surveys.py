@@ -140,7 +140,7 @@ def check_shared_time(locator: str, span: Span, main: Span) -> None:
 
 
 def find_nearest(times: columns.IntArray, stamps: columns.IntArray) -> tuple[columns.IntArray, columns.IntArray]:
-    """Return the position of the stamp nearest to each time (the earlier in a tie), and its distance."""
+    """Return the index of the timestamp nearest to each time (the earlier of two), and its distance."""
     after = np.clip(np.searchsorted(stamps, times), 0, len(stamps) - 1)
     before = np.maximum(after - 1, 0)
     place = np.where(np.abs(stamps[before] - times) <= np.abs(stamps[after] - times), before, after)

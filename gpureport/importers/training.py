@@ -100,7 +100,7 @@ _ASIDE = re.compile(
 )
 _SCALES = {"ms": 1e-3, "us": 1e-6}
 _HEAD, _FEWEST, _LONGEST_LINE = 2_000, 2, 8_192
-_ADDED = "The bars of the training log were joined one after the other, without the time between bars."
+_ADDED = "The progress bars of the training log were joined end to end, without the time between them."
 
 
 class Training(NamedTuple):

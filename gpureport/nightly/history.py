@@ -190,7 +190,7 @@ def _read_file(path: Place) -> NightlyRecord:
 def keep_latest_records(nights: Iterable[NightlyRecord]) -> list[NightlyRecord]:
     """Return records that contain each run once, as last recorded, and no gaps that a later call filled.
 
-    A source without data is a gap. A later call in the same night fills it with a run from a source of the same name
+    A source without data is a gap. A later call on the same night fills it with a run from a source of the same name
     and step. A run from the same call does not, because it comes from another file of that name.
     """
     ordered = sorted(nights, key=lambda night: (night.recorded, night.page))

@@ -237,7 +237,7 @@ def map_places(function: Callable[[Item], Result], places: Sequence[Item]) -> li
 
 
 def fetch(place: Place) -> Path:
-    """Return a local path as it is, or a copy of an object or folder, even if missing. Changes are fetched again."""
+    """Return a local path as is, even if missing, or a local copy of an object or folder. Changes are fetched again."""
     if isinstance(place, Path):
         return place
     info = place.find_info()

@@ -142,17 +142,14 @@ def list_caveats(context: Context) -> Iterator[tuple[str, str]]:
     metered = [series for series in known if series.is_recorded(POWER)]
     logged = ((each, name, each.rows.column(name)) for each in known for name in CAPPED if each.is_recorded(name))
     if wild := sum(len(each) - cells.null_count - each.count_values(name) for each, name, cells in logged):
-        many = "One reading of power or memory is" if wild == 1 else f"{wild:,} readings of power or memory are"
-        yield "implausible_readings", f"{many} left out as impossible."
+        yield "implausible_readings", f"Impossible readings of power or memory are left out ({wild:,} in all)."
     if frozen := sum(len(context.recording.rows_of(name)) - len(one) for name, one in context.all_series.items()):
-        repeats = f"{frozen:,} samples repeat all readings of a working GPU to the last digit for minutes"
-        yield "frozen_readings", f"{repeats}, so they are left out."
+        yield "frozen_readings", f"{frozen:,} samples that repeat a working GPU's readings for minutes are left out."
     if metered:
         yield "energy_by_samples", "Energy is the integral of sampled power, accurate to several per cent at best."
     for gpu in {gpu.model: gpu for series in metered if (gpu := find_gpu(series.device.model))}.values():
         if gpu.compute_capability in _PART_TIME:
-            seen = f"The power sensor of the {gpu.model} measures only a quarter of the time (arXiv 2312.02741)."
-            yield "power_sensor", seen
+            yield "power_sensor", f"The {gpu.model} measures power only a quarter of the time (arXiv 2312.02741)."
         elif gpu.compute_capability < _AVERAGING:
             yield "power_sensor", f"A power reading of the {gpu.model} shows one moment, not power between readings."
     if metered and any(context.all_series[series.device.id].gaps for series in known):
@@ -170,19 +167,12 @@ def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str
         if interval > POINT_SAMPLE_SECONDS:
             many = "waits that recur faster than the sampling rate are visible only in the mean"
             yield "point_samples", f"With {apart}, each utilisation value covers at most 1 s: {many}."
-    for series in [series for series in known if series.sampling_rate.denser is not None][:1]:
-        usual = phrases.duration(series.interval)
-        denser = phrases.duration(series.sampling_rate.denser or 0.0)
-        yield "denser_part", f"Samples are {usual} apart ({denser} in parts); even there, shorter events are ignored."
-    sparse = [series for series in known if series.sampling_rate.slow]
-    if sparse:
-        slow = [to_spans(Interval(one.start, one.end) for one in each.sampling_rate.slow) for each in sparse]
-        length = phrases.duration(max(map(total_seconds, slow)))
-        lengths = sorted({each.interval for series in sparse for each in series.sampling_rate.slow})
-        apart = f"{' or '.join(map(phrases.duration, lengths))} apart instead of {phrases.duration(sparse[0].interval)}"
-        yield "sparser_part", f"For {length}, samples are {apart}; no idle gaps are sought in that time."
-    repeated = [each for each in used if each.resolution(UTILISATION) > _RESOLVED * each.interval]
-    if repeated:
-        period = phrases.duration(max(series.resolution(UTILISATION) for series in repeated))
-        often = f"According to NVIDIA, the driver updates utilisation at most every {period}"
-        yield "slow_refresh", f"{often}: rows in between repeat the last value, so shorter changes cannot be seen."
+    if denser := [series.interval for series in known if series.sampling_rate.denser]:
+        apart = f"{phrases.duration(max(denser))} apart, closer in parts"
+        yield "denser_part", f"Samples are {apart}; even there, shorter events are ignored."
+    if slow := [each.interval for series in known for each in series.sampling_rate.slow]:
+        apart = f"up to {phrases.duration(max(slow))} apart"
+        yield "sparser_part", f"In parts, samples are {apart}; no idle gaps are sought there."
+    if slow := [time for each in used if (time := each.resolution(UTILISATION)) > _RESOLVED * each.interval]:
+        period = phrases.duration(max(slow))
+        yield "slow_refresh", f"The driver updates utilisation at most every {period}, so rows in between repeat it."

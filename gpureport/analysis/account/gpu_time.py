@@ -18,9 +18,18 @@ from gpureport.analysis.rules.health import LOST_CAUSES
 from gpureport.analysis.series import UTILISATION
 from gpureport.analysis.series.clock_and_power import compute_loss
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.series.intervals import NO_SPANS, Spans, difference, intersection, row_spans, to_spans, union
+from gpureport.analysis.series.intervals import (
+    NO_SPANS,
+    Spans,
+    contains,
+    difference,
+    intersection,
+    row_spans,
+    to_spans,
+    union,
+)
 from gpureport.analysis.series.statistics import IDLE_RATIO
-from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Finding, Interval
 
 UNKNOWN, OUTSIDE = "unknown", "outside gaps"
@@ -89,7 +98,7 @@ def _divide(  # noqa: PLR0913, PLR0917 - the classes of time, and the share of e
     held = [intersection(spans, whole) for _, _, spans, _ in [*claims, *causes]]
     cuts = np.sort(np.concatenate([start, end, edges, *(spans.ravel() for spans in held)]), kind="stable")
     cuts = cuts[np.append(True, cuts[1:] > cuts[:-1])]
-    masks = np.stack([_mark(cuts, spans) for spans in held])
+    masks = np.stack([contains(spans, cuts[:-1]) for spans in held])
     row = np.minimum(np.searchsorted(end, cuts[:-1], side="right"), len(end) - 1)
     used = np.clip(series.values(UTILISATION), 0, 1)[row]
     first = masks[: len(claims)].argmax(axis=0)
@@ -111,13 +120,6 @@ def _divide(  # noqa: PLR0913, PLR0917 - the classes of time, and the share of e
         weight = np.where(by_use, np.nan_to_num(np.minimum(lost[row], used)), 0.0)
         count([cause[:2] for cause in causes], masks[len(claims) :].argmax(axis=0), weight)
     return divided
-
-
-def _mark(cuts: IntArray, spans: Spans) -> BoolArray:
-    turns = np.zeros(len(cuts), dtype=np.int8)
-    first, stop = np.searchsorted(cuts, spans).T
-    turns[first], turns[stop] = 1, -1
-    return np.cumsum(turns, dtype=np.int8)[:-1].view(np.bool_)
 
 
 def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, low: Spans) -> Iterator[Claim]:

@@ -58,12 +58,10 @@ class Evaluations(NamedTuple):
 
 def _find_text(column: "pa.ChunkedArray[Any]", text: str) -> BoolArray:
     """Return which rows equal a string. Pyarrow's own comparison would load pandas."""
-    found = [np.zeros(0, dtype=np.bool_)]
-    chunks: list[Any] = column.chunks
-    for chunk in chunks:
-        texts = chunk.dictionary.to_pylist()
-        found.append(columns.integers(chunk.indices, null=-1) == (texts.index(text) if text in texts else -2))
-    return np.concatenate(found)
+    whole: Any = column.combine_chunks()
+    texts = whole.dictionary.to_pylist()
+    codes = columns.integers(whole.indices, null=-1)
+    return np.asarray(codes == (texts.index(text) if text in texts else -2), dtype=np.bool_)
 
 
 def list_names(recording: Recording) -> list[str]:
@@ -71,13 +69,14 @@ def list_names(recording: Recording) -> list[str]:
 
 
 def read_points(recording: Recording, name: str | None, column: str = "value") -> tuple[IntArray, FloatArray]:
-    """Return the ordered times of a training metric (all metrics if None), and a column's values then."""
-    named = columns.valid(recording.training.column("timestamp"))
+    """Return the sorted times of a training metric (all if None), and a column's values at those times."""
+    training = recording.training
+    named = columns.valid(training.column("timestamp"))
     if name is not None:
-        named &= _find_text(recording.training.column("name"), name)
-    times = columns.integers(recording.training.column("timestamp"))[named]
+        named &= _find_text(training.column("name"), name)
+    times = columns.integers(training.column("timestamp"))[named]
     order = np.argsort(times, kind="stable")
-    return times[order], columns.floats(recording.training.column(column))[named][order]
+    return times[order], columns.floats(training.column(column))[named][order]
 
 
 def find_evaluations(recording: Recording) -> Iterator[Evaluations]:

@@ -72,8 +72,7 @@ def _find_spans(context: Context, series: DeviceSeries, limits: Limits) -> inter
     shortest = max(limits.shortest, limits.shortest_rows * series.interval)
     spans = grid.mask_to_spans(is_hollow, max(limits.over, 2 * grid.width), shortest)
     explaining = np.concatenate([context.spans_on(series.device.id), intervals.to_spans(series.gaps)])
-    spans = intervals.difference(spans, intervals.union(explaining))
-    spans = intervals.intersection(intervals.drop_shorter(spans, shortest), context.work)
+    spans = intervals.intersection(intervals.difference(spans, intervals.union(explaining)), context.work)
     read = (series.times - series.shift)[series.known_rows(UTILISATION)]
     has_readings = np.searchsorted(read, spans[:, 1]) > np.searchsorted(read, spans[:, 0])
     return intervals.drop_shorter(spans[has_readings], shortest)

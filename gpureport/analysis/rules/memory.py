@@ -1,4 +1,4 @@
-"""Memory of GPUs and hosts, and whether a GPU suits its job in size and precision."""
+"""GPU and host memory, and whether a GPU's size and precision suit its job."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -304,7 +304,6 @@ def find_oversized_gpus(context: Context, limits: Limits) -> Found:
             used = max(1.0 if np.isnan(load).all() else float(np.nanmean(load)) for load in loads)
             if fitting := sorted(_list_fitting(limits, own, total, peak, used)):
                 _, smaller, busy, memory = fitting[0]
-                article = "An" if smaller[:1] in ("AEIO" if smaller[1:2].islower() else "AEFHILMNORSX") else "A"
                 yield context.finding(
                     "oversized_gpu",
                     Severity.INFO,
@@ -315,7 +314,7 @@ def find_oversized_gpus(context: Context, limits: Limits) -> Found:
                     limits.compare(MEMORY, f"max, of the memory of {smaller}", memory, "<=", "fits"),
                     samples=sum(one.count_readings(UTILISATION, slice(None)) for one in peers),
                     ruled_out=[phrases.NOT_PREALLOCATED],
-                    words={"smaller": f"{article} {smaller}", "peak": peak, "used": used},
+                    words={"smaller": smaller, "peak": peak, "used": used},
                 )
 
 

@@ -190,12 +190,9 @@ def compare_peers(context: Context, block: float, readings: float) -> tuple[Peer
 
 def _find_usual(table: FloatArray) -> FloatArray:
     known = np.count_nonzero(~np.isnan(table), axis=0)
-    middle = np.where(known == _PAIR, 1, known // 2).clip(0, len(table) - 1)
-    return np.where(
-        known >= _PAIR,
-        np.take_along_axis(np.sort(table, axis=0), middle[np.newaxis], axis=0)[0],
-        np.nan,
-    )
+    # a lone value is not usual; the last one in order is then NaN
+    middle = np.where(known < _PAIR, -1, known // 2)
+    return np.asarray(np.sort(table, axis=0)[middle, np.arange(len(middle))], dtype=np.float64)
 
 
 def find_lower(peers: Peers, metric: str, least: float, limits: Limits) -> dict[str, Change]:

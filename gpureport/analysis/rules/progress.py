@@ -304,7 +304,7 @@ def _is_explained(context: Context, device: str, change: Change) -> bool:
     if not told or rate is None:
         return False
     ends = change.spans + np.array([0, _AFTER * 1e6], dtype=np.int64)
-    distances, times = np.diff(rate[2]), np.concatenate(told)
+    distances, times = np.diff(rate[2]), np.sort(np.concatenate(told))
     steps = intervals.row_spans(rate[2][:-1], rate[2][1:], distances <= _PAUSE * np.median(distances))
     is_told = all(intervals.contains(end[np.newaxis], times).any() for end in ends)
     return is_told and not covers(steps, change.spans)

@@ -147,8 +147,7 @@ def mean(values: FloatArray | BoolArray) -> float:
 
 
 def median(values: FloatArray) -> float:
-    known = values[:1] if columns.is_constant(values) else values
-    return high_quantile(known, ~np.isnan(known), 0.5)
+    return high_quantile(values, ~np.isnan(values), 0.5)
 
 
 def high_quantile(values: FloatArray, rows: BoolArray, quantile: float = 0.95) -> float:

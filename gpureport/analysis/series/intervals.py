@@ -34,11 +34,7 @@ def union(stretches: Spans, within: int = 0) -> Spans:
 
 def row_spans(starts: IntArray, ends: IntArray, rows: BoolArray) -> Spans:
     """Return the time that selected rows cover. All rows are sorted and disjoint."""
-    if not rows.any():
-        return NO_SPANS
-    breaks = np.zeros(len(rows), dtype=np.bool_)
-    np.greater(starts[1:], ends[:-1], out=breaks[1:])
-    first, stop = find_runs(rows, breaks)
+    first, stop = find_runs(rows, np.append(False, starts[1:] > ends[:-1]))
     return union(np.column_stack([starts[first], ends[stop - 1]]))
 
 
@@ -55,7 +51,9 @@ def drop_shorter(stretches: Spans, seconds: float) -> Spans:
 
 
 def contains(stretches: Spans, times: IntArray) -> BoolArray:
-    return np.asarray(np.searchsorted(stretches.ravel(), times, side="right") % 2 == 1, dtype=np.bool_)
+    """Return which of ascending times lie within intervals."""
+    edges = np.maximum.accumulate(np.searchsorted(times, stretches.ravel()))
+    return np.repeat(np.arange(len(edges) + 1) % 2 == 1, np.diff(edges, prepend=0, append=len(times)))
 
 
 def _combine(left: Spans, right: Spans, keep: Callable[[BoolArray, BoolArray], BoolArray]) -> Spans:
@@ -91,16 +89,12 @@ def measure_covered_before(stretches: Spans, times: IntArray) -> IntArray:
 
 def find_runs(mask: BoolArray, breaks: BoolArray | None = None) -> tuple[IntArray, IntArray]:
     """Return each run's first row and the one after its last. Rows in `breaks` start a new run."""
-    padded = np.zeros(len(mask) + 2, dtype=np.bool_)
-    padded[1:-1] = mask
-    edges = (padded[1:] != padded[:-1]).nonzero()[0]
-    first, stop = edges[::2], edges[1::2]
-    if breaks is None or len(first) == 0:
-        return first, stop
-    rows = np.flatnonzero(breaks)
-    run = np.searchsorted(first, rows, side="left") - 1
-    within = rows[(run >= 0) & (rows < stop[run])]
-    return np.sort(np.append(first, within)), np.sort(np.append(stop, within))
+    is_apart = ~(mask[1:] & mask[:-1])
+    if breaks is not None:
+        is_apart |= breaks[1:]
+    first = np.flatnonzero(mask & np.append(True, is_apart))
+    last = np.flatnonzero(mask & np.append(is_apart, True))
+    return first, last + 1
 
 
 def find_hysteresis_runs(

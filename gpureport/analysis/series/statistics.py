@@ -63,7 +63,6 @@ def _summarise(series: DeviceSeries, metric: Metric) -> MetricSummary:
     observed = float(seconds.sum())
     weights = seconds if observed > 0 else np.ones(len(values))
     whole = observed or float(len(values))
-    weighted = float((values * weights).sum()) if values.any() else 0.0
     order, quantum = values.argsort(), _QUANTUM[metric.unit]
     passed = weights[order].cumsum(dtype=np.float64)
     found = values[order[passed.searchsorted(_QUANTILES * passed[-1] * (1 - 1e-9))]]
@@ -72,7 +71,7 @@ def _summarise(series: DeviceSeries, metric: Metric) -> MetricSummary:
     limits = BELOW if metric.name == UTILISATION else ()
     return MetricSummary(
         metric=metric.name,
-        mean=weighted / whole,
+        mean=float((values * weights).sum()) / whole,
         sample_mean=float(values.sum() / len(values)),
         p5=p5,
         p50=p50,
@@ -233,7 +232,5 @@ def rolling_mean(values: FloatArray | BoolArray, length: int) -> FloatArray:
 
 def mark_low(values: FloatArray, enter: float, leave: float) -> BoolArray:
     """Return the bins of each run at or below `leave` (or NaN) that reaches `enter`."""
-    inside = np.zeros(len(values), dtype=np.bool_)
-    for first, stop in zip(*intervals.find_hysteresis_runs(values, enter=enter, leave=leave), strict=True):
-        inside[first:stop] = True
-    return inside
+    runs = intervals.find_hysteresis_runs(values, enter=enter, leave=leave)
+    return intervals.contains(np.column_stack(runs), np.arange(len(values)))

@@ -116,7 +116,7 @@ class Mapped:
         if (told := options.map) is None:
             draft = draft_map(text)
             hint = ("save standard output as map.toml, complete it, and " if draft else "") + "give --map map.toml"
-            raise SourceError(str(file.path), "no map explains the columns of this table", hint, draft, code="no_map")
+            raise SourceError(str(file.path), "no map describes the columns of this table", hint, draft, code="no_map")
         form = partial(read_mapped, told=told, timed=bool(told.time) and options.interval is None)
         for delimiter in told.delimiter or _DELIMITERS:
             if any(told.headings <= {*tools.split_cells(line, delimiter)} for line in text.splitlines()):

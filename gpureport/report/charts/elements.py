@@ -1,4 +1,4 @@
-"""SVG elements. On pages, x is in per cent, so that figures fit any width. On paper and in pictures, it is in points.
+"""SVG elements. On pages, x is in per cent, so that figures fit any width. In print and in images, it is in points.
 
 No element has a style attribute, since a content security policy may forbid it. Each figure has an id prefix.
 CSS shows `wide-only` text on wide pages and `narrow-only` text on narrow ones.
@@ -204,7 +204,7 @@ def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
 def draw_plot(  # noqa: PLR0913 - what, where, how
     shares: FloatArray, scale: HorizontalScale, top: float, height: float, look: str, *, span: float = 1.0, filled: bool
 ) -> str:
-    """Draw shares in equal buckets on the fraction `span` of the width. NaN leaves a gap."""
+    """Draw shares in equal buckets across the fraction `span` of the width. NaN leaves a gap."""
     count, heights = max(len(shares), 1), np.clip(shares, 0.0, 1.0) * height
     bucket, ground = (1.0, height) if scale.width is None else (span * scale.width / count, top + height)
     write = _write_area if filled else _write_line

@@ -193,7 +193,7 @@ def add_decision(content: Report, trial: dict[str, Any], advice: tuple[str, list
         advised -= changed
     rows += [["=".join(pair), "advised", "0", "", "", "not tried"] for pair in sorted(advised)]
     columns = ("Setting", "Advice", "Runs", "Time per run" if trial["unit"] == "s" else "Speed", "Change", "Outcome")
-    note = "Advice comes from the first run of the setting in use today; changes are relative to that setting."
+    note = "Advice is based on the first run of the current setting; changes are relative to that setting."
     table = build_table(columns, rows, note, in_words=("Advice", "Outcome"))
     tried = Block(forms=Form.ALL | Form.PAPER, part="bars", title="Advised, tried, outcome", table=table)
     before = ("(hidden_secrets)", "(quality_unknown)")

@@ -85,7 +85,7 @@ def name_one(unit: str) -> str:
 
 
 def name_for_one(title: str) -> str:
-    """Return the name of a figure per single unit of work, for changes in per cent."""
+    """Return the name of a figure per unit of work, for percentage changes."""
     before, _, unit = title.rpartition(_BATCH)
     noun, _, rest = unit.partition(" ")
     return f"{before}{name_one(noun)}{rest and f' {rest}'}" if before and name_one(noun) != noun else title
