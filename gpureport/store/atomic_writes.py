@@ -75,7 +75,7 @@ def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Pa
 def _move_into_place(folder: Path, place: Path) -> None:
     """Move a folder to its place in one step, exchanging names with a folder that is already there.
 
-    If the system cannot exchange folders, the existing folder is moved away first, and readers may briefly not find it.
+    If the system cannot exchange folders, the existing one is moved aside first, and readers may briefly not find it.
     """
     exchange = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     for _ in range(_TRIES):
@@ -135,7 +135,7 @@ def remove_folder(folder: Place, last: str) -> None:
 
 
 def remove_stale_files(runs: Place, targets: str = "") -> None:
-    """Remove files that killed writers left at least a day ago. None are left in buckets.
+    """Remove files that killed writers left at least a day ago. No such files are left in buckets.
 
     In shared folders, `targets` is a pattern for final names: only files that match are removed, and no folders.
     """

@@ -291,9 +291,9 @@ def _describe_run(info: RunInfo, account: _Account, devices: Iterable[Device], o
         yield f"Memory and limits of {list_first(derived, _NAMED)} were derived from a value and its percentage."
     if account.late:
         late = float(np.median(np.concatenate(account.late))) / 1e6
-        moved = f"so all stamps were moved back by a median of {late:.2f} s"
-        moved = "and --mlflow-raw-times keeps these stamps" if options.as_logged else moved
-        yield f"MLflow stamps a system metric when it logs it, one interval after reading it, {moved}."
+        moved = f"so all timestamps were moved back by a median of {late:.2f} s"
+        moved = "and --mlflow-raw-times keeps these timestamps" if options.as_logged else moved
+        yield f"MLflow timestamps a system metric when it logs it, one interval after reading it, {moved}."
     if account.shared:
         where = list_first(account.shared, _NAMED)
         yield (
