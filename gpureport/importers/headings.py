@@ -121,7 +121,7 @@ HOST_COLUMNS = _columns(
     ("cpu_utilization_ratio", "cpu load percent", _LOAD),
     ("cpu_utilization_ratio", "cpu", _LOAD),
 )
-"""Columns about a machine; `#` stands for any number."""
+"""Columns about a machine; `#` means any number."""
 _TIME_WORDS = frozenset({"timestamp", "time", "date", "unix", "epoch", "ts", "utc"})
 _TIME_UNITS = frozenset(["second", "ms", "us", "ns", "local", "wall", "stamp"])
 

@@ -34,7 +34,7 @@ PIECE_BYTES = 5 * 2**20
 
 @dataclass(slots=True)
 class ByteAccount:
-    """Problems in a log's bytes; `damage` says why only part of a compressed log was read."""
+    """Problems in a log's bytes; `damage` explains why only part of a compressed log was read."""
 
     nul_bytes: int = 0
     nul_runs: int = 0

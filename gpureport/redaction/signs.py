@@ -42,7 +42,7 @@ _LETTER = r"[^\s\"'<>,;&()|]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnSecrets:
-    """Case-insensitive names of secret values, and beginnings of secrets. `*` matches any characters.
+    """Case-insensitive names of secret values, and prefixes of secrets. `*` matches any characters.
 
     These are not regular expressions, which may take exponential time.
     """

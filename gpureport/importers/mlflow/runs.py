@@ -298,7 +298,7 @@ def _describe_run(info: RunInfo, account: _Account, devices: Iterable[Device], o
         where = list_first(account.shared, _NAMED)
         yield (
             f"Several processes recorded the same names at once on {where}, so their samples were told apart by "
-            "step, and all were kept. If they ran on several machines, GPU 0 mixes GPUs from all of them; give each "
+            "step, and all were kept. If they ran on several machines, GPU 0 combines GPUs from all of them; give each "
             "machine a node id."
         )
 

@@ -83,7 +83,7 @@ class NameMap(NamedTuple):
 
 
 def find_processes(run: Stored, chosen: NameMap) -> list[Process]:
-    """Return a run's namespaces; a series such as `train/memory` defines none."""
+    """Return a run's namespaces; a series such as `train/memory` defines no namespace."""
     found: dict[tuple[str, bool], Process] = {}
     named = {path.rpartition("/")[0] for path in run.scalars if path.endswith(("/hostname", "/pid", "/tid"))}
     named |= {*chosen.namespaces}

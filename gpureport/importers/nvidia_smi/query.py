@@ -194,7 +194,7 @@ def _parse(pieces: Iterable[Piece], log: "QueryLines") -> Iterator[tuple[Layout,
 def complete_row(line: str, layout: Layout, *, begun: bool = True, ended: bool = True) -> tuple[str, str] | None:
     """Return the row at the end of a line, and the text before it, or None if there is no row.
 
-    A row whose beginning may be lost needs a timestamp. If its end may be lost, its last cell is treated
+    A row whose start may be lost needs a timestamp. If its end may be lost, its last cell is treated
     as cut off; there is no row if only that cell identifies the GPU.
     """
     cells, width = line.split(layout.delimiter), len(layout.columns)
