@@ -56,7 +56,7 @@ LIMITS = (
     (
         "Standard input, and a named pipe",
         f"{_bytes(MOST_PIPE_BYTES)}; the writer must connect within {PIPE_PATIENCE:g} s",
-        "write a file and give that",
+        "give a file instead",
     ),
     ("A line in a log", _bytes(LONGEST_LINE), "shortened, and counted in the data quality"),
     ("GPUs in a run", f"{MOST_GPUS:,}", "select some with `--gpus`, or give a log per node"),
