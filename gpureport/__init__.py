@@ -1,7 +1,7 @@
 """Reads the GPU logs of a training run and shows where the GPU time went, and why.
 
 The command-line tool is `gpureport`. In Python, `read` returns recordings, `analyze` analyses one, `compare` compares
-several, and `report` writes the result of either.
+several, and `report` writes a report on either result.
 """
 
 import sys

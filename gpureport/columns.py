@@ -16,7 +16,7 @@ _Column: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any]"
 
 
 def _stored(column: _Column) -> npt.NDArray[Any]:
-    """Return a primitive column's stored values. Those in place of nulls are undefined."""
+    """Return a primitive column's stored values. Values in place of nulls are undefined."""
     if column.null_count == len(column):
         return np.zeros(len(column))
     array: Any = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
@@ -54,7 +54,7 @@ def read_codes(indices: "pa.Array[Any]") -> npt.NDArray[np.int32]:
 
 
 def present(codes: npt.NDArray[Any]) -> list[int]:
-    """Return the codes that occur, in ascending order, without negative ones (null)."""
+    """Return the codes that occur, in ascending order, without negative codes (null)."""
     return np.flatnonzero(np.bincount(codes[codes >= 0])).tolist()
 
 

@@ -1,6 +1,6 @@
 """Accounts for every line read, as part of each recording.
 
-Times are integer microseconds since 1970-01-01, on the time base of the recording.
+Times are integer microseconds since 1970-01-01 in the recording's time base.
 """
 
 from collections.abc import Sequence
@@ -54,10 +54,10 @@ CLOCK_SET_BACK = "clock set back"  # cause of a step after which the log continu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockStep:
-    """A backward step in a device's timestamps, its cause, and the shift that corrects later stamps.
+    """A backward step in a device's timestamps, its cause, and the shift that corrects later timestamps.
 
     The cause is `daylight saving` at the end of summer time, `clock set back` if the same log
-    continues, or `log restarted` if a new recording begins, in which case nothing is shifted.
+    continues, or `log restarted` if a new recording starts, in which case nothing is shifted.
     `at` is the time of the first row after the step.
     """
 
@@ -130,14 +130,14 @@ GAP_INTERVALS, _GAP_FLOOR_SECONDS, _FINE_SECONDS = 3.5, 5.0, 2.0
 def gap_seconds(interval: float) -> float:
     """Return the longest time between two samples, in seconds, that is not a log gap.
 
-    Jitter of up to 2.6 intervals is normal in real logs, and so are collector delays of a few seconds at
-    intervals below 2 s.
+    Real logs have jitter of up to 2.6 intervals, and collector delays of a few seconds
+    at intervals below 2 s.
     """
     return max(GAP_INTERVALS * interval, _GAP_FLOOR_SECONDS if interval < _FINE_SECONDS else 0.0)
 
 
 def merge_quality(accounts: Sequence[Quality]) -> Quality:
-    """Return the combined account of several sources, with the coverage and imputed points of the first."""
+    """Return the combined account of sources, with the coverage and imputed points of the first source."""
     merged: dict[str, Any] = {}
     for each in fields(Quality):
         values = [getattr(quality, each.name) for quality in accounts]

@@ -24,9 +24,9 @@ _BUG = "this is a bug in gpureport: please report it with the traceback that --d
 
 def describe_shortage(error: Exception) -> Problem | None:
     if isinstance(error, MemoryError) or (isinstance(error, ImportError) and _NO_SPACE.search(str(error))):
-        return "there is not enough memory for it", "read less at a time (--from and --to), or use more memory"
+        return "there is not enough memory for it", "read less data at a time (--from and --to), or use more memory"
     if isinstance(error, RuntimeError) and str(error) == _NO_THREAD:
-        return "the system cannot start another thread", "give it more memory, or allow more processes (ulimit -u)"
+        return "the system cannot start another thread", "allow more memory or more processes (ulimit -u)"
     return None
 
 
@@ -34,7 +34,7 @@ class GpureportError(Exception):
     """A failure that users can fix, printed as one line without a traceback.
 
     Args:
-        where: the file, folder, key or run concerned; printed first unless `what` names it in quotes.
+        where: the file, folder, key or run concerned; printed first unless quoted in `what`.
         what: what is wrong with it.
         hint: what to do about it.
         code: a stable snake_case name for the problem, such as `no_such_file`.
@@ -48,12 +48,12 @@ class GpureportError(Exception):
         self.where, self.what, self.hint, self.code = where, what, hint, code
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Support pickling, so that other processes receive both the message and its parts."""
+        """Support pickling, so that other processes receive the message and its parts."""
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]  # the stubs lack it
 
 
 class SourceError(GpureportError):
-    """A source is missing, unreadable, or contains nothing usable.
+    """A source is missing or unreadable, or contains nothing usable.
 
     Args:
         aside: lines that the user can save and use, printed to standard output, if any.
@@ -76,7 +76,7 @@ class StoreError(GpureportError):
 
 
 class UnknownRunError(StoreError):
-    """The store has no run with a given name."""
+    """The store has no run with the given name."""
 
 
 class DamagedRunError(StoreError):

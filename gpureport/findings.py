@@ -1,6 +1,6 @@
 """The results of an analysis: findings and their evidence, what could not be judged, and the outcome for each kind.
 
-Times are integer microseconds since 1970-01-01, on the time base of the recording (see `Run.timezone`). A reason code
+Times are integer microseconds since 1970-01-01 in the recording's time base (see `Run.timezone`). A reason code
 is a stable snake_case name for a reason.
 """
 
@@ -66,7 +66,7 @@ _RELATIONS: dict[str, Callable[[float, float], bool]] = {"<": lt, "<=": le, ">":
 class Evidence:
     """A measured value and the limit it was compared with, or no limit if it is only context.
 
-    The metric is a column, or a quantity in words (`duration`). The statistic says how the series was reduced.
+    The metric is a column, or a quantity in words (`duration`). The statistic shows how the series was reduced.
     """
 
     metric: str
@@ -78,7 +78,7 @@ class Evidence:
 
     @property
     def meets_limit(self) -> bool:
-        """Whether the value satisfies the relation to the limit, or there is no limit."""
+        """Whether the value satisfies the relation to the limit, or has no limit."""
         if self.threshold is None:
             return True
         return self.relation in _RELATIONS and _RELATIONS[self.relation](self.observed, self.threshold.value)
@@ -98,11 +98,11 @@ class AdvisedStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One way in which GPU time was lost, or an important fact about the run.
+    """A way in which GPU time was lost, or an important fact about the run.
 
     A finding without devices concerns the whole job, and one without intervals the whole run.
     `lost_gpu_seconds` is an upper bound, or None if unknown. `root` is the fingerprint of the finding
-    that caused this one. The root's lost time includes this one's on the same devices. `consequences`
+    that caused this one. The root's lost time includes this finding's on the same devices. `consequences`
     are findings caused by this one, and `samples` counts the samples used.
     """
 
@@ -156,7 +156,7 @@ class NotJudged:
 
 
 class Outcome(StrEnum):
-    """The outcome for a kind of finding in a run. It is suspected if it was found only with low confidence."""
+    """The outcome for a kind of finding in a run. A kind is suspected if found only with low confidence."""
 
     FOUND = "found"
     SUSPECTED = "suspected"

@@ -1,8 +1,8 @@
-"""The table of metrics, which are the columns of a recording, and the table of GPU models.
+"""The tables of metrics, which are the columns of a recording, and of GPU models.
 
 A new metric is one line in METRICS: name, unit, dtype, what records it, and its meaning. Names end in their base unit,
 like the Prometheus names of OpenTelemetry metrics. Ratios range from 0 to 1, sizes are in bytes, and clocks in hertz.
-`covers` is the period to which one value applies. The analyses rely on it.
+`covers` is the period to which one value applies; the analyses rely on this.
 
 The table of GPUs supplies facts that a log lacks. Values in a log take precedence. For an unknown model, `find_gpu`
 returns None, and the analyses show less.

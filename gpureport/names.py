@@ -1,7 +1,7 @@
 """Recognises names chosen by others: tags for a run's owner and location, and training metrics.
 
-Tags come from a job table, a file beside the log, Prometheus labels, the environment of a recorded job, and trackers.
-Names of metrics are split at all characters other than letters and digits, and recognised only by known words: `Loss`,
+Tags come from a job table, a file beside the log, Prometheus labels, a recorded job's environment, and trackers.
+Metric names are split at all characters other than letters and digits, and recognised only by known words: `Loss`,
 `train/loss` and `val_loss` are losses, but `lossless` is not.
 """
 
@@ -20,7 +20,7 @@ class LabelTag(NamedTuple):
     """A tag and its sources: table columns, environment variables, and labels of Prometheus series.
 
     `columns` lists the headings of `sacct` and other common headings, in snake_case; `other_names` are tags and params
-    with the same meaning. The first one that is set is used. A personal tag identifies a person, a team or a machine.
+    with the same meaning. The first source that is set is used. A personal tag identifies a person, team or machine.
     """
 
     name: str
@@ -77,7 +77,7 @@ def override_pairs(*layers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str],
 
 
 def merge_pairs(stated: Iterable[Iterable[tuple[str, str]]]) -> tuple[tuple[str, str], ...]:
-    """Return the params or tags of all parts of a run, merged by name. If values differ, all are listed."""
+    """Return the params or tags of all parts of a run, merged by name. If values differ, each is listed."""
     values = group_pairs(chain.from_iterable(stated))
     return tuple((name, ", ".join(dict.fromkeys(each))) for name, each in values.items())
 
@@ -137,7 +137,7 @@ _QUALITY = {
     Role.ACCURACY: "accuracy acc top1 top5 f1 auc auroc map miou iou bleu dice precision r2 mcc kappa chrf meteor "
     "cider map50 rocauc rouge rougel rouge1 rouge2 recall ndcg mrr psnr ssim reward",
 }
-"""Words for the quality of a model. If a name contains several, the first role is used."""
+"""Words for the quality of a model. If a name fits several roles, the first is used."""
 _BESIDE_QUALITY = {"scale", "scaler", "weight", "coef", "count", "num", *_TIMES}
 """Words that rule out a quality metric: `loss_scale`, `loss_weight`, `error_count`."""
 _BATCH = {"step", "batch", "iter", "iteration"}

@@ -1,7 +1,7 @@
 """Limits on untrusted input, and parsers for quantities, durations, JSON, and names with numbers.
 
 The limits bound the cost of a hostile or broken file, and are much higher than any recording needs;
-`docs/reference/limits.md` lists all limits for users.
+`docs/reference/limits.md` lists them all.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 
 _MIB, _GIB = 2**20, 2**30
 MOST_SETTINGS_BYTES = _MIB
-"""Bytes in a hand-written file (settings, policies, maps, labels, steps), and in one label of a run."""
+"""Maximum bytes in a hand-written file (settings, policies, maps, labels, steps), and in one label of a run."""
 MOST_RECORD_BYTES = _GIB  # Bytes in one tracker file: the points of a metric, or the operations of a process.
 MOST_SERIES_BYTES = 4 * _GIB  # Bytes of a stored run's series in memory: about a billion rows.
 MOST_VALUE_BYTES = 16 * _MIB  # Bytes in one database value.
@@ -31,7 +31,7 @@ MOST_LABELS = 10_000  # Params or tags of a tracker's run.
 MOST_ANSWER_BYTES = 256 * _MIB  # Bytes in one response from a tracking server.
 MOST_PAGES = 10_000  # Pages of one list from a tracking server.
 FIRST_MICROSECOND, LAST_MICROSECOND = 0, 253_370_764_800 * 1_000_000
-"""Accepted times, from 1970 until the end of 9998, so that dates are valid in every zone, even when a sample ends."""
+"""Accepted times, from 1970 until the end of 9998, so dates are valid in every time zone, even when a sample ends."""
 MOST = 2.0**62
 _QUANTITY = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*(%|°?C|[A-Za-z]+(?:/s)?)?")
 

@@ -36,7 +36,7 @@ class SlowStretch:
 class SamplingRate:
     """The median interval, in seconds, between distinct timestamps in the part of a log that spans the most time.
 
-    Slow stretches may be nested, outer ones first. If they span most of the time, `denser` is the interval of the rest.
+    Slow stretches may be nested (outer ones first); if they span most of the time, `denser` is the interval elsewhere.
     """
 
     interval: float

@@ -18,10 +18,10 @@ SCHEMA = "gpureport.record/1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedRun:
-    """The content of `run.json`, written when recording begins and again when it ends.
+    """The content of `run.json`, written when recording starts and when it ends.
 
-    The zone is an IANA name or an offset such as `+02:00`. Times are in microseconds since 1970 (UTC), and `ended` is
-    None during the recording. `params` contain the visible configuration, `tags` the job's owner and location, and
+    The time zone is an IANA name or an offset such as `+02:00`. Times are in microseconds since 1970 (UTC), and `ended`
+    is None during the recording. `params` contain the visible configuration, `tags` the job's owner and location, and
     `notes` what was not recorded.
     """
 

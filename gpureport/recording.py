@@ -84,7 +84,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """The total work of a run in steps, samples, tokens or epochs. It `is_common` if given once for several runs."""
+    """The total work of a run in steps, samples, tokens or epochs. `is_common` if given once for several runs."""
 
     amount: float
     unit: str
@@ -95,7 +95,7 @@ class Work:
 class Run:
     """One training run with its identity, time base, devices and labels.
 
-    The id is derived from the bytes of the sources and from options that select or place rows. A run lasts from its
+    The id is derived from the bytes of its sources and options that select or place rows. A run lasts from its
     first sample to its last; `interval` is the median time between samples, in seconds. `params` are its
     configuration, and `tags` its labels.
     """
@@ -260,7 +260,7 @@ def empty_training() -> pa.Table:
 
 
 def local_times(times: "pd.Series[Any]", zone: str | None) -> "pd.Series[Any]":
-    """Return a recording's times (timestamps or microseconds) in its zone, or without a zone if none is known."""
+    """Return a recording's times (timestamps or microseconds) in its time zone, or without a time zone if unknown."""
     import pandas as pd
 
     stamps = pd.to_datetime(times, unit="us").astype("datetime64[us]")
@@ -314,7 +314,7 @@ class Recording:
     def to_pandas(self) -> "pd.DataFrame":
         """Return the series as a pandas DataFrame with one row per sample and device.
 
-        `timestamp` is in the run's zone, or has no zone if the log does not name one.
+        `timestamp` is in the run's time zone, or has none if the log does not specify it.
         """
         frame = self.series.to_pandas()
         frame["timestamp"] = local_times(frame["timestamp"], self.run.timezone)

@@ -1,7 +1,7 @@
 """Opens untrusted files safely: only regular files, only within a folder, and only up to a given size.
 
 A link may lead anywhere, a named pipe blocks its reader, and a device never ends. A file in a bucket is read from a
-copy in a temporary folder, which is removed when the process ends. Messages show the URL instead. The copy of
+copy in a temporary folder, which is removed when the process ends. Messages show the bucket's URL. The copy of
 `s3://logs/a/gpu.csv` is `<folder>/s3/logs/a/gpu.csv`, so replacing the start of a path gives the URL.
 """
 
@@ -23,14 +23,14 @@ from gpureport.parsing import DEEPEST_FOLDER, MOST_SETTINGS_BYTES, PIPE_PATIENCE
 SCHEMES = ("s3", "gs", "az")
 """URL schemes of buckets on S3 and compatible services, Google Cloud Storage, and Azure Blob Storage."""
 _VARIABLE = "GPUREPORT_COPIES"
-"""Environment variable with the folder for copies, so worker processes name logs alike."""
+"""Environment variable with the folder for copies, so worker processes use the same log names."""
 _CODES = {errno.ENOENT: "no_such_file"}
 _CODES |= dict.fromkeys([errno.EACCES, errno.EPERM, errno.EROFS], "no_permission")
 _CODES |= dict.fromkeys([errno.ENOSPC, errno.EDQUOT, errno.EFBIG], "disk_full")
 
 
 class UnsafeFileError(OSError):
-    """A file that is not opened because of its type or size. The message says what is wrong with it."""
+    """A file that is not opened because of its type or size. The message says what is wrong."""
 
     def __init__(self, path: Path, what: str, hint: str, code: str) -> None:
         super().__init__(errno.EPERM, what, str(path))
@@ -94,7 +94,7 @@ def walk_folder(root: Path, *, follows_links: bool = False) -> Iterator[tuple[Pa
         met.add(real)
         if len(here.parts) - len(root.parts) > DEEPEST_FOLDER:
             what = f"it has folders nested more than {DEEPEST_FOLDER} levels deep"
-            raise UnsafeFileError(root, what, "give the subfolder with the runs", "nested_too_deeply")
+            raise UnsafeFileError(root, what, "specify the subfolder with the runs", "nested_too_deeply")
         yield here, folders, names
 
 

@@ -1,7 +1,7 @@
 """Analyses how the GPUs in a recording were used.
 
-`analyze` builds the series of each device (`series`), finds jobs (`job`), and runs the `rules`. `account` divides and
-prices GPU time, and links findings; `advice` recommends what to do. Limits and wording are in TOML files.
+`analyze` builds each device's series (`series`), finds jobs (`job`), and runs the `rules`. `account` classifies and
+prices GPU time, and links findings; `advice` recommends steps. Limits and wording are in TOML files.
 """
 
 from gpureport.analysis.analyze import analyze, build_context, trace_gpu_time

@@ -151,7 +151,7 @@ def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], 
 
 
 def _add_advice(finding: Finding, known: choose.RunFacts) -> Finding:
-    """Return a finding with advice. Evidence that misses its limit becomes context."""
+    """Return a finding with advice. Evidence that does not meet its limit becomes context."""
     evidence = tuple(one if one.meets_limit else one.as_context() for one in finding.evidence)
     advised = replace(finding, evidence=evidence, steps=choose.choose_steps(finding, known))
     return replace(advised, recommendation=choose.write_recommendation(advised, known))

@@ -24,7 +24,7 @@ _RANK = list(Confidence)
 
 
 def confidence_of(readings: int, interval: float = 0.0) -> Confidence:
-    """Return the confidence from readings: low if there is only one, or with samples a minute apart."""
+    """Return the confidence from readings: low for a single reading, or with samples a minute apart."""
     if readings < FEW_READINGS or interval >= COARSE_SECONDS:
         return Confidence.LOW
     return Confidence.HIGH if readings >= SURE_READINGS else Confidence.MEDIUM

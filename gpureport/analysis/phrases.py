@@ -1,4 +1,4 @@
-"""Formats numbers and GPU names for sentences, and fills in sentence templates."""
+"""Formats numbers and GPU names for sentences, and fills in templates."""
 
 import re
 from collections.abc import Callable, Sequence

@@ -107,7 +107,7 @@ class TimePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuTime:
-    """The time of one GPU from first to last sample, by class. `parts` divides it by known cause."""
+    """The time of one GPU from first to last sample, by class. `parts` divides the time by known cause."""
 
     device: str
     seconds: tuple[tuple[str, float], ...]
@@ -119,7 +119,7 @@ class GpuTime:
 
     @property
     def job_seconds(self) -> float:
-        """Time in which a job may have held the GPU; shares are relative to it."""
+        """Time in which a job may have held the GPU; shares are relative to this time."""
         return fsum(amount for name, amount in self.seconds if name != "no_job")
 
     @property
@@ -146,7 +146,7 @@ def measure_pauses_ratio(seconds: Mapping[str, float]) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuPrice:
-    """The price of one GPU-hour (None if unknown), and where it was given."""
+    """The price of one GPU-hour (None if unknown), and its source."""
 
     device: str
     amount: float | None
@@ -172,7 +172,7 @@ class Cost:
     carbon_grams: float | None
 
     def cost_of(self, finding: Finding) -> float | None:
-        """Return the maximum cost of a finding's loss, or None if the loss or a price is unknown."""
+        """Return the maximum cost of a finding, or None if its loss or a price is unknown."""
         wanted = [gpu.amount for gpu in self.gpus if not finding.devices or gpu.device in finding.devices]
         prices = [amount for amount in wanted if amount is not None]
         if finding.lost_gpu_seconds is None or not prices or len(prices) < len(wanted):
@@ -190,7 +190,7 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockEventTotal:
-    """How a clock event reason (its NVML name or bit) affected a GPU while it was busy.
+    """How a clock event reason (its NVML name or bit) affected a busy GPU.
 
     The reference is the clock in other busy samples or, failing that, the highest clock.
     """
@@ -216,7 +216,7 @@ class ObservedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pauses:
-    """Pauses longer than samples cover but shorter than log gaps. Values are maxima over GPUs."""
+    """Pauses too long for samples to cover but shorter than log gaps. Values are maxima over GPUs."""
 
     count: int
     longest_seconds: float
@@ -225,7 +225,7 @@ class Pauses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """The results of the analysis of one run.
+    """The results of analysing one run.
 
     `limits` are sentences about what samples cannot show, and `limit_codes` their codes. `answers` has one entry per
     kind and group of devices. `coverage_ratio` is the share of the run's time that samples cover, over all GPUs.
@@ -238,9 +238,9 @@ class Analysis:
         statistics: one entry for each device; for GPUs, over the time in jobs.
         gpu_time: one entry for each GPU.
         cost: the cost of the run; None if neither prices nor carbon are known.
-        jobs: the jobs in the log, in chronological order; empty if no GPU was used.
+        jobs: the jobs in chronological order; empty if no GPU was used.
         phases: start-up, steady and tail, in order.
-        stages: one entry for each stage, in the order in which they began.
+        stages: one entry for each stage, in chronological order.
     """
 
     run: Run
@@ -266,7 +266,7 @@ class Analysis:
 
     @property
     def seconds(self) -> float:
-        """Time from first to last sample, without time between and after jobs."""
+        """Time from first to last sample, without the time between and after jobs."""
         length = (self.run.ended - self.run.started) / 1e6
         return fsum(job.interval.seconds for job in self.jobs) if self.no_job and self.jobs else length
 

@@ -26,7 +26,7 @@ Words = Mapping[str, Any]
 class RootCause:
     """A kind that explains findings of another kind.
 
-    `when` says when the other finding occurs: `during` the root, `since` its start, or `ever`.
+    `when` specifies when the other finding occurs: `during` the root, `since` its start, or `ever`.
     `causes` lists the possible causes of the root, and `explains` those of the other finding.
     With `needs_place`, the root must have devices and times.
     """
@@ -41,7 +41,7 @@ class RootCause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindDescription:
-    """One kind of finding. Its name is used in JSON and on the command line.
+    """A kind of finding, whose name is used in JSON and on the command line.
 
     `says` contains sentences and `steps` advice, both by cause or case. `follows` lists possible
     roots. The best steps and roots come first. The top of `kinds.toml` explains all keys.

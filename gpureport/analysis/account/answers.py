@@ -19,13 +19,13 @@ _COVERED_SHARE = 0.9  # share of a consequence's time that its root must cover
 _RESOLVED = 1.8
 """Number of sampling intervals per driver period above which rows repeat readings: two, less jitter."""
 _PART_TIME, _AVERAGING = {(8, 0), (9, 0)}, (8, 0)
-"""Compute capabilities whose sensors measure a quarter of the time, and the first that averages power (NVML)."""
+"""Compute capabilities of GPUs that measure power a quarter of the time, and the first that averages it (NVML)."""
 
 
 def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection[str]) -> tuple[Finding, ...]:
     """Return the findings in the same order, each linked to its root cause or consequences.
 
-    Findings that share a kind and a cause act as one root.
+    Findings that share a kind and a cause count as one root cause.
     """
 
     def climb(place: int) -> int:
@@ -110,7 +110,7 @@ def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[No
 def answer_kinds(
     run: Run, rules: Sequence[Rule], findings: Sequence[Finding], not_judged: Sequence[NotJudged]
 ) -> Iterator[Answer]:
-    """Yield the outcome of each kind per node and GPU model; findings on the node's hosts count."""
+    """Yield each kind's outcome per node and GPU model, including findings on the node's hosts."""
     groups = group_pairs(((gpu.node, gpu.model), gpu) for gpu in run.gpus)
     for (node, model), gpus in groups.items() or [((None, None), list[Device]())]:
         hosts = (host.id for host in run.hosts if not gpus or host.node in {None, node})
@@ -142,16 +142,16 @@ def list_caveats(context: Context) -> Iterator[tuple[str, str]]:
     metered = [series for series in known if series.is_recorded(POWER)]
     logged = ((each, name, each.rows.column(name)) for each in known for name in CAPPED if each.is_recorded(name))
     if wild := sum(len(each) - cells.null_count - each.count_values(name) for each, name, cells in logged):
-        yield "implausible_readings", f"Impossible readings of power or memory are left out ({wild:,} in all)."
+        yield "implausible_readings", f"Impossible power or memory readings are left out ({wild:,} in total)."
     if frozen := sum(len(context.recording.rows_of(name)) - len(one) for name, one in context.all_series.items()):
         yield "frozen_readings", f"{frozen:,} samples that repeat a working GPU's readings for minutes are left out."
     if metered:
-        yield "energy_by_samples", "Energy is the integral of sampled power, accurate to several per cent at best."
+        yield "energy_by_samples", "Energy is the integral of sampled power, accurate to a few per cent at best."
     for gpu in {gpu.model: gpu for series in metered if (gpu := find_gpu(series.device.model))}.values():
         if gpu.compute_capability in _PART_TIME:
             yield "power_sensor", f"The {gpu.model} measures power only a quarter of the time (arXiv 2312.02741)."
         elif gpu.compute_capability < _AVERAGING:
-            yield "power_sensor", f"A power reading of the {gpu.model} shows one moment, not power between readings."
+            yield "power_sensor", f"A power reading of the {gpu.model} covers one moment, not the whole interval."
     if metered and any(context.all_series[series.device.id].gaps for series in known):
         yield "energy_without_gaps", "The integral of power leaves out log gaps."
 
@@ -172,7 +172,7 @@ def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str
         yield "denser_part", f"Samples are {apart}; even there, shorter events are ignored."
     if slow := [each.interval for series in known for each in series.sampling_rate.slow]:
         apart = f"up to {phrases.duration(max(slow))} apart"
-        yield "sparser_part", f"In parts, samples are {apart}; no idle gaps are sought there."
+        yield "sparser_part", f"In parts of the log, samples are {apart}; idle gaps are not sought there."
     if slow := [time for each in used if (time := each.resolution(UTILISATION)) > _RESOLVED * each.interval]:
         period = phrases.duration(max(slow))
-        yield "slow_refresh", f"The driver updates utilisation at most every {period}, so rows in between repeat it."
+        yield "slow_refresh", f"The driver updates utilisation at most every {period}, so some rows repeat a value."

@@ -1,4 +1,4 @@
-"""Calculates a run's cost from the user's prices and carbon intensity. None are built in."""
+"""Calculates a run's cost from prices and carbon intensity. None are built in."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
-"""Divides every second of every GPU into classes, after all rules have run.
+"""Assigns every second of every GPU to a class, after all rules have run.
 
 Each moment falls into the first class of `_list_claims` that applies. For waiting, low use and
-short pauses, only the share in which no kernel ran counts. The rest is computing, less time
+short pauses, only the share without a running kernel counts. The rest is computing, less time
 lost to throttled clocks, so that computing means the same throughout a comparison.
 """
 

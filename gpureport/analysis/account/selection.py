@@ -1,4 +1,4 @@
-"""Applies a user's selection of kinds and settings of limits."""
+"""Applies a user's choice of kinds and limits."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace

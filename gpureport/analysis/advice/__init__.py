@@ -1,1 +1,1 @@
-"""Advice: a catalogue of steps, the choice among them, and the checklist of good practice."""
+"""Advice: a catalogue of steps, the choice of steps, and the checklist of good practice."""

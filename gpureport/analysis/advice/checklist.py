@@ -79,7 +79,7 @@ def answer_checklist(
         "steps_logged": run.work is None and not metrics and find_steps(recording),
     }
     left = "other programs used most of them" if ("cpu_bound", "other programs") in causes else ""
-    headroom = "some are free for more loader workers" if "workers_headroom" in found else ""
+    headroom = "cores are free for more loader workers" if "workers_headroom" in found else ""
     loaders = workers and isfinite(workers.value) and phrases.count_of(round(workers.value), "loader worker")
     words = {
         "used": phrases.percent(used or 0.0),

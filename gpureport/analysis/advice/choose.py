@@ -30,7 +30,7 @@ _PREFETCHED = 4  # batches that each worker loads ahead; twice PyTorch's default
 _DERIVED = 1.05  # ratio due to rounding in values computed from an amount and a share
 _UNSET = {"prefetch_factor": 2.0, "accumulation": 1.0, "workers": None, "batch": None, "gpu_count": None}
 """Default values of settings, or None if unknown. All other settings are off by default."""
-USUAL_CHECK = "The next report no longer has the finding, and work per GPU-hour does not fall."
+USUAL_CHECK = "The next report no longer lists the finding, and work per GPU-hour does not fall."
 _FEWEST, _MOST = 2, 8  # workers if the main process loads data, and the maximum if cores are unknown
 
 
@@ -93,7 +93,7 @@ class Step:
     """One way to save GPU time, as described in `steps.toml`.
 
     `needs` maps each condition's text to its function. `frameworks` contains None if the framework
-    may be unknown. `taken` names the check of whether a run took the step; `changes` also show it.
+    may be unknown. `taken` names the check for whether a run took the step; `changes` also show it.
     """
 
     name: str
@@ -253,7 +253,7 @@ _TAKEN: dict[str, tuple[_Told, tuple[str, ...]]] = {
     "accumulation": (lambda facts: _exceeds(facts, "accumulation", 1), ("accumulation",)),
     "large_batch": (lambda facts: _exceeds(facts, "batch", _FEW_SAMPLES - 1) and None, ("batch",)),
 }
-"""Checks of whether a run took a step, and settings they read. Any other name is a setting that must be on."""
+"""Checks for whether a run took a step, and the settings they read. Any other name is a setting that must be on."""
 
 
 def _tell_taken(name: str) -> tuple[_Told, tuple[str, ...]]:
@@ -292,7 +292,7 @@ def list_steps(finding: Finding) -> tuple[str, ...]:
 
 
 def choose_steps(finding: Finding, known: RunFacts) -> tuple[AdvisedStep, ...]:
-    """Return the steps that fit: first those not yet taken, last those with unknown conditions."""
+    """Return the steps that fit: those not yet taken first, those with unknown conditions last."""
     facts = adapt_facts(known, finding)
     chosen = [step for name in list_steps(finding) if (step := _fit_step(name, facts)) is not None]
     is_untaken = {step: STEPS[step.name].is_taken(facts) is False for step in chosen}
@@ -317,7 +317,7 @@ def _fit_step(name: str, facts: RunFacts) -> AdvisedStep | None:
 
 def write_recommendation(finding: Finding, known: RunFacts) -> str:
     if not finding.steps:
-        return "Nothing to do, as far as the log shows."
+        return "Nothing to do, according to the log."
     facts = adapt_facts(known, finding)
     told = (_tell_taken(taken) for name in list_steps(finding) if (taken := STEPS[name].taken))
     settings = (getattr(facts.setup, param) for holds, named in told if holds(facts) is not None for param in named)

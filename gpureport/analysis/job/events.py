@@ -69,7 +69,7 @@ def list_names(recording: Recording) -> list[str]:
 
 
 def read_points(recording: Recording, name: str | None, column: str = "value") -> tuple[IntArray, FloatArray]:
-    """Return the sorted times of a training metric (all if None), and a column's values at those times."""
+    """Return the sorted times of a training metric (of all if None), and a column's values at those times."""
     training = recording.training
     named = columns.valid(training.column("timestamp"))
     if name is not None:
@@ -111,7 +111,7 @@ def find_job_events(recording: Recording) -> tuple[JobEvents, ...]:
 
 
 def place_events(known: Iterable[JobEvents], spans: Spans, near: float) -> Iterator[tuple[JobEvents, BoolArray]]:
-    """Yield the events that are mostly within `near` seconds of spans, and a mask of spans with one."""
+    """Yield the events mostly within `near` seconds of spans, and a mask of the spans with an event."""
     wide = spans + (np.array([-1e6, 1e6]) * near).astype(np.int64)
     for event in known:
         if contains(union(wide), event.times).mean() >= _HALF:
@@ -152,7 +152,7 @@ def count_steps(recording: Recording, within: Interval) -> int:
 
 
 def summarise_stages(recording: Recording) -> Iterator[StageStatistics]:
-    """Yield each stage's statistics, without metrics that are implausible in the whole run."""
+    """Yield each stage's statistics, without metrics that are implausible over the whole run."""
     if "stage" not in recording.rows.schema.names:
         return
     whole = series_by_device(recording)

@@ -30,7 +30,7 @@ PROCESS_MEMORY = Threshold(
     value=2.0**29,
     unit="By",
     provenance=Provenance.PRAGMATIC,
-    source="a driver or a display holds less, and a process with a context more",
+    source="a process with a context uses more memory, and a driver or display less",
 )
 """If more memory than this is in use, a process holds the GPU."""
 FREE_BETWEEN_JOBS = 60.0  # seconds; the next epoch or a restart begins sooner
@@ -149,7 +149,7 @@ def _find_activities(series: Mapping[str, DeviceSeries], within: Interval | None
 def _find_light_work(
     gpu: DeviceSeries, hosts: Collection[DeviceSeries], within: Interval, active: Interval | None
 ) -> Interval | None:
-    """Return a GPU's activity, from its first light use while its host is at a limit."""
+    """Return a GPU's activity, counted from its first light use while its host is at a limit."""
     part = gpu.rows_between(within.start, (active.start if active else within.end) + 1)
     is_light = (gpu.values(UTILISATION)[part] >= _LIGHT_USE) & ~(gpu.values(MEMORY)[part] < PROCESS_MEMORY.value)
     # before the work, one busy thread may only be loading data
@@ -274,7 +274,7 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
 
 
 def _find_session_breaks(series: DeviceSeries) -> intervals.Spans:
-    """Return log gaps no shorter than half an hour, 60 intervals or the sampled time."""
+    """Return log gaps of at least half an hour, 60 intervals and the sampled time."""
     rows = series.gap_rows
     breaks = np.column_stack([series.end[rows - 1], series.start[rows]])
     return intervals.drop_shorter(breaks, max(RESTART_SECONDS, series.observed_seconds, 60 * series.interval))
@@ -298,7 +298,7 @@ def draws_only_display(series: DeviceSeries) -> bool:
 
 @memoized
 def find_empty_rows(series: DeviceSeries) -> BoolArray:
-    """Return the rows in which a GPU is idle with free memory, unless memory is also free at work."""
+    """Return the rows where a GPU is idle with free memory, unless memory is also free at work."""
     used, power = series.values(UTILISATION), series.values(POWER)
     none: BoolArray = np.zeros(len(series), dtype=np.bool_)
     metric = MEMORY if series.is_recorded(MEMORY) else "gpu_processes"
@@ -341,7 +341,7 @@ def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
 
 @memoized
 def find_other_use(series: DeviceSeries) -> tuple[intervals.Spans, float, float] | None:
-    """Return when another program uses a GPU before and after the job, and the utilisation of both."""
+    """Return when another program uses a GPU before and after the job, and the utilisation by program and job."""
     held, total = series.values(MEMORY), memory_total(series) or np.nan
     low = float(np.nanmin(held)) if series.is_recorded(MEMORY) else np.nan
     rows = np.flatnonzero(held > low + _TAKEN * (total - low))

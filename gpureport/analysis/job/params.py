@@ -51,7 +51,7 @@ class CoreCount(NamedTuple):
 
 
 class JobParams(dict[str, Setting]):
-    """Settings by name. An attribute is None if no param gives it or two disagree.
+    """Settings by name. An attribute is None if no param sets it or two params disagree.
 
     `workers` is per process, `cores` per host or job. `precision` is 1 for 16 bits or fewer.
     """

@@ -136,7 +136,7 @@ def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> Cause
 
 
 def _mark_requests(gaps: Sequence[Gap], limits: Limits, lost: float, between: float) -> None:
-    """Name requests as the cause if only short bursts or little work separate the gaps."""
+    """Set requests as the cause if only short bursts or little work separate the gaps."""
     starts = [gap.interval.start for gap in gaps]
     if len(gaps) < _MANY_BURSTS or any(gap.cause != "unknown" for gap in gaps):
         return
@@ -253,7 +253,7 @@ def find_edges(context: Context, limits: Limits) -> Found:
 
 
 def _read_use(context: Context, stretch: Interval) -> tuple[FloatArray, FloatArray, list[int]]:
-    """Return each sample's seconds in a stretch and utilisation, and the readings per GPU."""
+    """Return each sample's seconds within a stretch, its utilisation, and the readings per GPU."""
     span, gpus = to_spans([stretch]), context.gpus().values()
     seconds = np.concatenate([one.seconds_inside(span, context.whole) for one in gpus])
     used = np.concatenate([one.values(UTILISATION) for one in gpus])
@@ -395,7 +395,7 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Found:
 
 
 def _find_burst_distance(series: DeviceSeries) -> float | None:
-    """Return the usual seconds between a process's bursts if they recur for half of the log."""
+    """Return the usual time in seconds between a process's bursts if they recur for half the log."""
     busy = series.find_owned(series.values(UTILISATION) > ACTIVE.value)
     if len(busy) < _MANY_BURSTS or not median(series.values(MEMORY)) > jobs.PROCESS_MEMORY.value:
         return None

@@ -66,7 +66,7 @@ def _list_limits(signal: str, limits: Limits) -> tuple[float, float]:
 
 
 def _find_odd(means: FloatArray, signal: str, limits: Limits) -> BoolArray:
-    """Return where a GPU (row) differs in a bin (column) from others that agree. Of two GPUs, the lower differs."""
+    """Return in which bins (columns) a GPU (row) differs from others that agree. Of two GPUs, the lower one differs."""
     differs, agree = _list_limits(signal, limits)
     ordered, columns = np.sort(means, axis=0), np.arange(means.shape[1])
     others = np.count_nonzero(~np.isnan(means), axis=0) - 1
@@ -198,7 +198,7 @@ def _find_usual(table: FloatArray) -> FloatArray:
 def find_lower(peers: Peers, metric: str, least: float, limits: Limits) -> dict[str, Change]:
     """Return the GPUs with lower values than equally busy peers for most of the work.
 
-    The difference must exceed the usual spread. For clocks, only the faster GPUs count, so half may be slow.
+    The difference must exceed the usual spread. For clocks, only the faster GPUs count, so half the GPUs may be slow.
     """
     used, table = peers.tables[UTILISATION], peers.tables[metric]
     if metric != UTILISATION:

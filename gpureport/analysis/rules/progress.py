@@ -285,7 +285,7 @@ def _list_changes(context: Context, device: str, series: DeviceSeries, limits: L
 
 
 def _is_explained(context: Context, device: str, change: Change) -> bool:
-    """Return whether findings, stages or evaluations cover at least half of the time at a level."""
+    """Return whether findings, stages or evaluations cover at least half the time at a level."""
     found = context.findings_on(device) if device else context.earlier_findings
     known = [
         one for one in found if (KINDS[one.kind].gpu_time_class or one.kind in _STANDING) and not is_hardly_reached(one)

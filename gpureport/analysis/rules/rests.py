@@ -37,7 +37,7 @@ STRICT = 0.04  # share of the period; few distances agree so closely by chance
 
 @dataclass
 class Gap:
-    """An idle gap with its cause. Samples cover `seconds` of it. Fewer than `needed` low readings may be chance."""
+    """An idle gap and its cause. Samples cover `seconds` of the gap. Fewer than `needed` low readings may be chance."""
 
     interval: Interval
     seconds: float
@@ -49,7 +49,7 @@ class Gap:
 
 
 class _Readings(NamedTuple):
-    """Utilisation readings. `low` ones may be rests, `calm` ones are at idle power, and `breaks` end a run."""
+    """Utilisation readings. `low` readings may be rests, `calm` readings are at idle power, and `breaks` end a run."""
 
     series: DeviceSeries
     rows: IntArray
@@ -119,7 +119,7 @@ def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
 
 
 def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> IntArray:
-    """Return runs of low readings of a GPU that is idle or not yet at work. A stray reading does not end one."""
+    """Return runs of low readings from a GPU that is idle or not yet at work. A stray reading does not end a run."""
     still, name, interval = limits.still + 1e-6, one.series.device.id, one.series.interval
     leads = [Interval(job.window.start, job.active[name].start) for job in own_jobs if name in job.active]
     is_before = contains(to_spans(leads), one.times - one.series.shift) & one.low
@@ -149,9 +149,9 @@ def _find_edge(one: _Readings, inside: int, step: int, level: float) -> int:
 def _find_fewest(one: _Readings, runs: IntArray, begin: int, past: int) -> int:
     """Return how many low readings in a row show that a GPU is idle.
 
-    One is enough if it covers the time since the last one, or if power is at its idle level. Otherwise,
-    if a share p of m nearby readings is low, k in a row occur m * p^k times by chance. A long low run
-    counts as one reading. If low readings are common, m is the number of all readings in the job.
+    One reading is enough if it covers the time since the last, or if power is at idle level. Otherwise,
+    if a share p of m nearby readings is low, k in a row occur m * p^k times by chance. A long run of low readings
+    counts as one reading. If low readings are common, m counts all readings in the job.
     """
     covered = one.series.refresh_period(UTILISATION) or UTILISATION_WINDOW
     if one.series.interval <= covered or one.calm[begin:past].all():

@@ -1,4 +1,4 @@
-"""The samples of a device, the time that each covers, values from them, and metrics that many rules read."""
+"""A device's samples, the time that each covers, values derived from them, and metrics that many rules read."""
 
 UTILISATION, MEMORY, POWER = "gpu_utilization_ratio", "gpu_memory_used_bytes", "gpu_power_watts"
 CLOCK, TEMPERATURE = "gpu_sm_clock_hertz", "gpu_temperature_celsius"

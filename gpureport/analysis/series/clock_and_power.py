@@ -166,7 +166,7 @@ def choose_reference_clock(signals: ClockSignals, slowed: FloatArray) -> tuple[f
 def compute_loss(series: DeviceSeries, held: HeldClock, slowed: FloatArray) -> FloatArray | None:
     """Return the share of each row's time lost to a lowered clock, or None if no clock was recorded.
 
-    A row that a counter covers only in part gets the median loss, since the row's clock may not show its own.
+    A row that a counter covers only in part gets the median loss, since its clock may not show its own loss.
     """
     signals = gather_signals(series)
     reference, _ = choose_reference_clock(signals, slowed)

@@ -44,7 +44,7 @@ _LATEST: WeakKeyDictionary[SeriesRows, dict[Hashable, Any]] = WeakKeyDictionary(
 
 
 def memoize_latest(rows: SeriesRows, key: Hashable, make: Callable[[], T]) -> T:
-    """Return the result of `make`, cached for the latest recording. The result must not hold its rows."""
+    """Return the result of `make`, cached for the latest recording. The result must not refer to `rows`."""
     if len(rows) > _MOST_KEPT_ROWS:
         return make()
     if rows not in _LATEST:
@@ -90,7 +90,7 @@ class DeviceSeries(Memo):
     half an interval next to a log gap and at both ends of the log.
 
     `times` are in microseconds in ascending order, possibly with duplicates. `gap_rows` follow a
-    log gap. `pause_rows` follow a shorter pause, longer than its two samples cover.
+    log gap. `pause_rows` follow a shorter pause that is longer than its two samples cover.
     `interval` is the usual number of seconds between samples.
     """
 
@@ -190,7 +190,7 @@ class DeviceSeries(Memo):
         return f"averages {mean:.2g} W, less than any GPU draws" if mean < _LOWEST else ""
 
     def refresh_period(self, metric: str) -> float | None:
-        """Return the minimum seconds between a metric's readings, or None if unknown."""
+        """Return the shortest refresh period of a metric in seconds, or None if unknown."""
         known = find_gpu(self.device.model)
         window = known.utilisation_window_seconds if known else None
         return None if metric not in _AVERAGED else window.value if window else _SHORTEST_PERIOD
@@ -206,7 +206,7 @@ class DeviceSeries(Memo):
 
     @memoized
     def averaging_windows(self, window: Interval) -> tuple[IntArray, IntArray]:
-        """Return each row's averaging time within `window`; if near its ends, the first and last reach them."""
+        """Return each row's averaging time within `window`; the first and last rows reach its ends if near them."""
         start, end = self.start - self.shift, self.end - self.shift
         near = round(_NEAR_EDGE_INTERVALS * self.interval * 1e6) + self.shift
         start[:1][self.times[:1] - window.start <= near] = window.start

@@ -51,7 +51,7 @@ def drop_shorter(stretches: Spans, seconds: float) -> Spans:
 
 
 def contains(stretches: Spans, times: IntArray) -> BoolArray:
-    """Return which of ascending times lie within intervals."""
+    """Return which of the ascending times lie within intervals."""
     edges = np.maximum.accumulate(np.searchsorted(times, stretches.ravel()))
     return np.repeat(np.arange(len(edges) + 1) % 2 == 1, np.diff(edges, prepend=0, append=len(times)))
 
@@ -88,7 +88,7 @@ def measure_covered_before(stretches: Spans, times: IntArray) -> IntArray:
 
 
 def find_runs(mask: BoolArray, breaks: BoolArray | None = None) -> tuple[IntArray, IntArray]:
-    """Return each run's first row and the one after its last. Rows in `breaks` start a new run."""
+    """Return each run's first row and the row after its last. Rows in `breaks` start a new run."""
     is_apart = ~(mask[1:] & mask[:-1])
     if breaks is not None:
         is_apart |= breaks[1:]

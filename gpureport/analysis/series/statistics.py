@@ -105,7 +105,7 @@ def memory_reserved(series: DeviceSeries) -> int:
 
 
 def _integrate_power(series: DeviceSeries) -> tuple[float, float, float] | tuple[None, None, None]:
-    """Return the energy in joules, its seconds, and how many of these are interpolated."""
+    """Return the energy in joules, the seconds it covers, and how many of them are interpolated."""
     rows = np.flatnonzero(series.known_rows(POWER))
     power, owned, inside = series.values(POWER)[rows], series.seconds[rows], series.seconds_in_run[rows]
     if not len(rows) or series.observed_seconds <= 0 or (len(rows) == 1 and inside[0] <= 0):
@@ -163,7 +163,7 @@ class Grid:
         return [series[self.find_bin_slice(*span)] for span in spans.tolist()]
 
     def find_bin_edges(self, bins: IntArray, side: Literal["left", "right"]) -> IntArray:
-        """Return the times when bins begin (`right`), or when the previous bins end (`left`)."""
+        """Return the times when bins start (`right`), or when the previous bins end (`left`)."""
         before = np.append(0, np.cumsum(self.removed[:, 1] - self.removed[:, 0]))
         times = self.start + np.round(bins * (self.width * 1e6)).astype(np.int64)
         passed = np.searchsorted(self.removed[:, 0] - before[:-1], times, side=side)
