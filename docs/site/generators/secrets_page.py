@@ -13,7 +13,7 @@ sites, histories and files for CI, in printed output, in errors and in traceback
 _NAMES = """## Names
 
 A value is treated as secret if its name suggests so: in params and tags, on command lines, in URL queries, in JSON,
-in headings and cells of tables, and wherever a text contains `name=value`, `name: value` or `--name value`. A name is
+in table headings and cells, and wherever a text contains `name=value`, `name: value` or `--name value`. A name is
 split at punctuation and capitals: `wandb.apiKey` is `wandb`, `api` and `key`.
 
 - anywhere in the name, without punctuation: {anywhere} (`db.password`, `API_KEY`)
@@ -27,7 +27,7 @@ On a command line, neighbouring words do not matter: hiding a value does less ha
 """
 _FORMS = """## Forms
 
-Values of these forms are secrets under any name: {forms}. So are users and passwords in addresses
+Values in these forms are secret under any name: {forms}. So are users and passwords in addresses
 (`https://user:password@host`, `user:password@host`, and look-alikes such as `mAP:50@person`), `Bearer …`, `Basic …`,
 everything after `Authorization:` and `Cookie:`, and random characters as the value of a param or tag and on a command
 line: {shortest} or more hexadecimal digits, or upper- and lower-case letters and digits.
@@ -46,7 +46,7 @@ patterns = ["corp-", "*@intern"]   # words of any text
   `*` matches any characters.
 - A **pattern** is the beginning of a secret, in its exact case; the rest of the word is replaced too. `*` matches any
   characters except spaces, quotes and `, ; & ( ) < > |`.
-- There may be {MOST_SECRET_PATTERNS} of each, of up to {LONGEST_SECRET_PATTERN} characters.
+- Each list may have {MOST_SECRET_PATTERNS} entries of up to {LONGEST_SECRET_PATTERN} characters.
 - Names and patterns apply to every command, but not to help and Tab completion, which read no settings. A mistake in
   `[secrets]` stops every command. `record`, `ingest`, `runs`, `baseline` and `publish` have no `--config`: they use the
   file in the folder.
