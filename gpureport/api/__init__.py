@@ -60,7 +60,7 @@ def read(  # noqa: PLR0913 - each option is given by name
         labels: facts that the logs lack: `name`, `step`, `params` and `tags` (dicts), the total `work` as
             `"12000:steps"` or `(12000, "steps")`, and `table`, output of `sacct -P` with user, account, job and node.
         as_one_run: whether all logs in the folder belong to one run.
-        tz: time zone of the log, such as `"Europe/Berlin"`, if the log names none.
+        tz: time zone of the log, such as `"Europe/Berlin"`, if the log has none.
         gpus: indices of the GPUs to keep; None keeps all.
         columns: query fields of a log without a header, in order: a list, or `"timestamp,index,utilization.gpu"`.
         interval: seconds between samples in a log without timestamps.
@@ -98,7 +98,7 @@ def read(  # noqa: PLR0913 - each option is given by name
         for fault in (run.fault for run in chosen.runs if run.fault is not None):
             if not readable:
                 raise fault
-            warnings.warn(f"{fault}; the other runs are read", stacklevel=2)
+            warnings.warn(f"{fault}; reading the other runs", stacklevel=2)
         return [TrackedReading(chosen, run, options, named, strict=False).recording() for run in readable]
     runs = [find_run_logs([source], hosts, kind, options)] if as_one_run else find_runs(source, hosts, kind, options)
     beside = [identify_training_logs(trained)] * len(runs)
@@ -144,7 +144,7 @@ def analyze(recording: Recording, *, select: Names = (), ignore: Names = (), set
             2.49, "currency": "EUR", "date": "2026-11-01"}}`). If None, the defaults apply and no file in the working
             directory is read. Secrets in `settings` are hidden from then on. A removed setting causes a `UserWarning`.
 
-    Raises SettingsError if a kind or a setting is unknown.
+    Raises SettingsError if a kind or setting is unknown.
     """
     if isinstance(settings, Mapping):
         stated = check_sections(Settings(file="settings", content=dict(settings)))
@@ -184,7 +184,7 @@ def compare(
     """Return a comparison of each step with the one before it, with intervals and verdicts.
 
     Args:
-        runs: recordings or analyses in the order of their steps, or a dict of steps: `{"before": [run, run], "after":
+        runs: recordings or analyses in step order, or a dict of steps: `{"before": [run, run], "after":
             run}`. Runs with the same step label are repetitions; a run without a label is a separate step.
         throughput: training metric that counts the work done, whatever its name.
         by: how to group a list into steps, as for `--by`, such as `"param:batch_size"` or `"gpu,param:precision"`.
@@ -237,7 +237,7 @@ def report(
     """Write or return a report on one run, on several runs as steps, or on a comparison.
 
     Args:
-        results: an analysis, several in the order of their steps, or a comparison. A recording is analysed first.
+        results: an analysis, several analyses in step order, or a comparison. A recording is analysed first.
         path: file to write, or URL of an object in a bucket; its suffix is html, pdf, md, json, txt, svg or png.
         format: format of the text to return instead of writing a file, such as `"md"`.
         title: title of the report; if None, the names of the runs.

@@ -1,4 +1,4 @@
-"""The results of `analyze` and `compare`, with data frames, figures, a short repr, and a view for notebooks."""
+"""The results of `analyze` and `compare`, with data frames, figures, a short repr, and a notebook view."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
@@ -139,7 +139,7 @@ class Comparison(chain.Comparison):
     to_pandas = deltas_frame
 
     def gains_frame(self) -> "pd.DataFrame":
-        """Return a row per figure of gains: the later value as a multiple of the earlier one."""
+        """Return one row per figure with its gain: the later value as a multiple of the earlier one."""
         rows = []
         for row in build_gains(self):
             for base, gain in {gain.base: gain for gain in (row.since_before, row.since_first) if gain}.items():
@@ -149,7 +149,7 @@ class Comparison(chain.Comparison):
         return _make_frame(_GAIN, rows)
 
     def quality_frame(self) -> "pd.DataFrame":
-        """Return one row per training metric and pair of steps: its values after equal work, and the verdict."""
+        """Return one row per training metric and pair of steps: its values after the same work, and the verdict."""
         rows = []
         for change in (change for pair in chain.pair_steps(self) for change in pair.quality):
             before, after = change.values
@@ -179,7 +179,7 @@ class Comparison(chain.Comparison):
     def plot(self, figure: Figure = "changes", *, metric: str = _SIGNALS[0], axes: "Axes | None" = None) -> "Axes":
         """Draw one figure with matplotlib, and return its axes.
 
-        `figure` is `changes` (from the first step to the last, in per cent, with intervals), `gpu_time` (of each step,
+        `figure` is `changes` (percentage changes from first to last step, with intervals), `gpu_time` (of each step,
         by class) or `overlay` (the series column `metric` in the first run of each step).
         """
         if figure not in get_args(Figure):

@@ -40,7 +40,7 @@ from gpureport.report.wording.reasons import (
 )
 
 _NEAR = 0.1
-"""A change is close to its limit if within this share of the limit and interval."""
+"""Share of the limit and of the interval within which a change is close to the limit."""
 _ROOM = 0.9
 """Safety factor for the target half-width, as a few runs give only a rough estimate."""
 _LARGEST = 1.0
@@ -67,7 +67,7 @@ def compare_with_baseline(
     comparison = compare([run.in_step(_BASELINE) for run in others] + [run.in_step(_CHECKED) for run in step], goals)
     base, last = comparison.steps
     found, quality = compare_findings(base, last), compare_quality(base, last, goals)
-    text = "this run is itself in the baseline, and is left out of it" if len(others) < len(baseline) else ""
+    text = "this run is part of the baseline, and is left out of it" if len(others) < len(baseline) else ""
     return BaselineComparison(base, last, comparison.deltas, found, quality, Why("baseline_run_checked", text))
 
 
@@ -85,7 +85,7 @@ def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
         return Observed(doubt=_explain_no_change(limit, delta, found))
     scale = abs(delta.before or 0.0) if limit.threshold.unit == SHARE else 1.0
     if scale == 0.0:
-        return not_observed("zero", f"{limit.name} was 0 in the baseline, so its change cannot be given in %")
+        return not_observed("zero", f"{limit.name} was 0 in the baseline, so its % change is undefined")
     low, high = delta.interval or (difference, difference)
     if delta.interval is None or delta.basis is not Basis.REPLICATES:
         # with one run per side, the interval covers at least the normal variation
@@ -104,7 +104,7 @@ def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
 def _hold_change(
     limit: Limit, value: float, ends: tuple[float, float], advise: Callable[[], str], *, has_level: bool
 ) -> Observed:
-    """Return a known change, with a doubt unless the run improved or its interval does not contain the limit.
+    """Return a measured change, with a caveat unless the run improved or its interval excludes the limit.
 
     A change that meets the limit is also clear if its interval extends past the change by at most the limit's size.
     """
@@ -214,7 +214,7 @@ def _observe_quality_change(limit: Limit, changes: Sequence[QualityChange]) -> O
         return not_observed(change.reason.value, f"{name} cannot be compared: {describe_no_work(change.reason)}")
     scale = {SHARE: abs(before), POINTS: change.full_scale}.get(limit.threshold.unit, 1.0)
     if not scale:
-        code, why = "zero", "was 0 in the baseline, so its change cannot be given in %"
+        code, why = "zero", "was 0 in the baseline, so its % change is undefined"
         if scale is None:
             code, why = "not_a_share", "is not a share, so it cannot change by points: set the limit in %"
         return not_observed(code, f"{name} {why}")

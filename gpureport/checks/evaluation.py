@@ -1,4 +1,4 @@
-"""Checks each run against the limits that apply, given the acknowledgements."""
+"""Checks each run against the limits that apply, subject to acknowledgements."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -110,7 +110,7 @@ def _check_run(entry: PolicyEntry, sampled: SampledRun, policy: Policy, given: C
 
 
 def _select_gpus(analysis: Analysis, asked: tuple[int, ...] | None) -> Analysis:
-    """Return the analysis of the GPUs in scope and all hosts, or all of it without these GPUs."""
+    """Return the analysis of the GPUs in scope and all hosts, or everything if no GPU is in scope."""
     run = analysis.run
     kept = {gpu.id for gpu in run.gpus if gpu.index in (asked or ())}
     if not kept:

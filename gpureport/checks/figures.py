@@ -1,4 +1,4 @@
-"""Measures figures for limits: of a device, all GPUs, the run or its training."""
+"""Measures the figures in limits: for a device, all GPUs, the run or its training."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -62,7 +62,7 @@ _KINDS_BEHIND_CLASS = {
     "waiting_for_input": ("cpu_bound",),
     "hollow": ("hollow_util",),
 }
-"""Kinds of findings that put GPU time in a class, which stays empty if they cannot be judged."""
+"""Kinds of findings that put GPU time in a class; if they cannot be assessed, it stays empty."""
 
 
 def join_reasons(*reasons: Why) -> Why:
@@ -75,7 +75,7 @@ class Observed:
     """A run's observed value for a limit.
 
     `value` is in the unit of the limit. If part of the value (`open_part`) is unknown, the true value lies within
-    `ends`. `doubt` says why there is no value, or why it cannot show that the run meets the limit.
+    `ends`. `doubt` explains why there is no value, or why it cannot show that the run meets the limit.
     """
 
     value: float | None = None
@@ -109,7 +109,7 @@ def measured(limit: Limit, value: float, where: str = "", doubt: Why = NO_REASON
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedRun:
-    """A run, and which findings count: those with this `confidence` that are in `only` and not acknowledged."""
+    """A run and the findings that count: those with this `confidence` that are in `only` and not acknowledged."""
 
     sampled: SampledRun
     analysis: Analysis
@@ -127,7 +127,7 @@ def explain_failure(run: SampledRun) -> Why:
 
 
 def doubt_partial_run(limit: Limit, run: CheckedRun, seen: Observed) -> Observed:
-    """Return the figure with a doubt if it is a share of too few samples, or depends on how much work was done."""
+    """Return the figure with a caveat if it is a share of too few samples, or depends on how much work was done."""
     is_unknown = seen.doubt.code in _UNKNOWN_WORK and not run.sampled.info.work
     if (failure := explain_failure(run.sampled)) and (limit.name in _TOTALS or is_unknown):
         return replace(seen, doubt=failure)
@@ -145,7 +145,7 @@ def explain_currency(currency: str, limit: Limit) -> Why:
 
 
 def observe_device(limit: Limit, run: CheckedRun) -> Observed:
-    """Return the figure of the worst device. Doubt about one device applies to the run."""
+    """Return the figure of the worst device. A caveat about one device applies to the run."""
     scope = BY_NAME[limit.name].scope if limit.subject is Subject.STATISTIC else Scope.GPU
     devices = [device for device in run.analysis.run.devices if device.scope is scope]
     if not devices:
@@ -223,7 +223,7 @@ def observe_figure(limit: Limit, run: CheckedRun) -> Observed:
 
 
 def _explain_unsampled_time(analysis: Analysis, name: str = "") -> Why:
-    """Explain if too little power (for energy and carbon) or utilisation was recorded."""
+    """Return a reason if too little power data (for energy and carbon) or utilisation was recorded."""
     whole, count = analysis.job_gpu_seconds, max(len(analysis.gpu_time), 1)
     if (short := explain_short_time(observed_seconds([analysis]), "the run")) or not whole:
         return short
@@ -267,7 +267,7 @@ def _observe_cost(limit: Limit, analysis: Analysis) -> Observed:
 
 
 def observe_gpu_time(limit: Limit, run: CheckedRun) -> Observed:
-    """Unsampled time may be of any class, and low use of unknown cause or many short pauses may be waits."""
+    """Unsampled time may belong to any class, and low use of unknown cause or many short pauses may be waits."""
     analysis, name, is_share = run.analysis, limit.name, limit.threshold.unit == SHARE
     whole = analysis.job_gpu_seconds + (analysis.no_job_gpu_seconds if name == "no_job" else 0.0)
     if not analysis.gpu_time or whole <= 0 or len(analysis.gpu_time) < len(analysis.run.gpus):

@@ -29,7 +29,7 @@ SHARE, POINTS, TIME, MONEY, FINDINGS, COUNT, NUMBER = "1", "points", "s", "curre
 _DECIMALS = 13
 """Number of decimals that shows any difference larger than a rounding error."""
 _LONGEST = 100
-"""Maximum length of a quantity in characters, as matching takes quadratic time."""
+"""Maximum characters in a quantity, as matching takes quadratic time."""
 _QUANTITY = re.compile(r"([+-]?(?:\d+(?:[.,]\d+)?|[.,]\d+))\s*(\S+)?")
 _AMBIGUOUS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 """Matches a number whose comma may separate thousands or decimals."""
@@ -124,7 +124,7 @@ def _join(number: str, unit: str, gap: str = " ") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """A reason: a code for programs and a text for people; false if empty."""
+    """A reason: a code for programs and text for people; falsy if empty."""
 
     code: str = ""
     text: str = ""
@@ -221,7 +221,7 @@ FIGURES: dict[str, Allowed] = {
 _LOW = {*LOST_CLASSES, LOST, *FAMILIES, *Severity}
 _SCALED = {SHARE, TIME, "W", "By", "By/s", "Hz", "J", "Cel"}
 _NEAR, _CLOSE = 0.85, 0.7
-"""Minimum similarity of a misspelt name, and of one to suggest."""
+"""Minimum similarity to treat a name as misspelt, and to suggest one."""
 _SUGGESTED = 3  # maximum number of kinds
 _LIMIT = re.compile(
     r"(?:(?P<no>no)\s+)?(?:(?P<of>change|new)\s+)?(?:(?P<training>training)\s+)?"
@@ -234,7 +234,7 @@ def parse_limit(text: str, where: str, *, is_rule: bool = False) -> Limit:
     text = " ".join(text.split())
     match = _LIMIT.fullmatch(text)
     if match is None or (match["quoted"] and not match["training"]):
-        hint = "write one such as 'idle_ratio <= 5%' or 'no thermal_throttle'"
+        hint = "write a limit such as 'idle_ratio <= 5%' or 'no thermal_throttle'"
         raise SettingsError(where, f"{text!r} is not a limit", hint, code="not_a_limit")
     no, of, training, quoted, name, statistic, relation, amount = match.groups(default="")
     name = name or quoted

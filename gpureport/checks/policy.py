@@ -1,4 +1,4 @@
-"""The policy: the user's limits, where each one applies, and which findings are acknowledged."""
+"""The policy: the user's limits, where each one applies, and acknowledged findings."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -108,8 +108,8 @@ def _read_scope(section: Section) -> tuple[tuple[int, ...] | None, str | None, s
     listed = gpus if isinstance(gpus, list) else [0 if gpus is None else gpus]
     are_indices = listed and all(type(each) is int and each >= 0 for each in listed)
     if not (is_table and are_indices and all(isinstance(each, str) and each.strip() for each in named)):
-        hint = "write for = { gpu = [0, 2], step = 'night-*', source = 'node1*' } with one or more of these"
-        raise section.wrong("for", "not a table of GPUs, a step or a source", hint, code="wrong_value")
+        hint = "write for = { gpu = [0, 2], step = 'night-*', source = 'node1*' } with one or more of these keys"
+        raise section.wrong("for", "not a table with GPUs, a step or a source", hint, code="wrong_value")
     chosen = None if gpus is None else tuple(sorted(set(listed)))
     return chosen, given.get("step"), given.get("source")
 
@@ -132,7 +132,7 @@ def _read_acknowledgement(section: Section) -> Acknowledgement:
     finding, limit, reason = section.text("finding"), section.text("limit"), section.text("reason")
     until: Any = section.values.get("until")
     if bool(finding) == bool(limit) or not reason or until is None:
-        hint = "give a finding or limit, a reason, and the last day, such as until = 2026-12-31"
+        hint = "give a finding or limit, a reason, and an end date, such as until = 2026-12-31"
         first = next(iter(section.values), "until")
         raise section.wrong(first, "not a complete acknowledgement", hint, code="missing_key")
     try:

@@ -1,6 +1,6 @@
 """The verdict on the checks of a run or night, as a line, text, Markdown, JSON and JUnit XML.
 
-CI servers identify a JUnit case by its class and name. Cases are named only after their rules and undated runs, so that
+CI servers identify a JUnit case by its class and name. Cases are named after rules and runs, without dates, so that
 names are the same every night.
 """
 
@@ -32,7 +32,7 @@ _SCOPE, _WORD = re.compile(r" (?:for|unless) "), re.compile(r"[^\W_]+")
 _KIND = re.compile(rf"\b(?:{'|'.join(terms.KINDS)})\b")
 _LISTED, _NAMED = 3, 2
 _ROWS = 200
-"""Maximum number of checks to list, far below the size limit of CI servers. The rest are only counted."""
+"""Maximum number of checks to list, far below CI servers' size limit. The rest are only counted."""
 _CELL = 300
 OUTCOMES = {
     CheckOutcome.BROKEN: "FAILED",
@@ -46,7 +46,7 @@ WORDS = {FAILED: "FAILED", NOT_ASSESSED: "NOT ASSESSED", PASSED: "PASSED"}
 HAS_DATA = "the run has data"
 """The rule that always applies: every source must provide a run that can be assessed."""
 _LONGEST = 264
-"""Maximum length of a line for chat, in characters, excluding the command before it."""
+"""Maximum characters in a line for chat, excluding the command before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class Verdict:
 
     @property
     def exit_code(self) -> int:
-        """1 if a rule is broken, else 4 if one could not be assessed or none is set, else 0."""
+        """1 if a rule is broken, else 4 if a rule could not be assessed or none is set, else 0."""
         outcomes = {check.outcome for check in self.checks}
         if CheckOutcome.BROKEN in outcomes:
             return FAILED
@@ -220,7 +220,7 @@ def render_junit(checks: Sequence[Check], command: str = "check", rules: Sequenc
 
 
 def _name_class(run: str) -> str:
-    """Return the undated name of a run, such as `gpureport.train`, or `gpureport.w8.2` for `w8/2`."""
+    """Return a run's name without dates, such as `gpureport.train`, or `gpureport.w8.2` for `w8/2`."""
     path = PurePath(run)
     names = [_DATE.sub("", path.stem)]
     if re.fullmatch(r"\d\d?", path.stem):

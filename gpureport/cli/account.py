@@ -1,4 +1,4 @@
-"""Describes how the lines of a log were read, and lists stored runs."""
+"""Describes how a log's lines were read, and lists stored runs."""
 
 import csv
 import io

@@ -108,7 +108,7 @@ def read_baseline(name: str | None, options: Options) -> Baseline:
 
 
 def _explain_failure(error: Unread | StoreError, options: Options) -> Baseline:
-    """Return why there is no baseline. Disk errors end `nightly`, since its record is permanent."""
+    """Return why there is no baseline. Disk errors abort `nightly`, since its record is permanent."""
     refusal = find_refusal(error) if sources.find_given(options, ["site"]) else None
     if refusal is not None and not isinstance(error, InternalError):
         what = f"cannot be read ({refusal.strerror})"

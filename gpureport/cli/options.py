@@ -50,12 +50,12 @@ _SECTIONS = {
 def one(
     typed: str, text: str, reader: Callable[..., Any] | None = None, *, default: Any = None, kind: Any = None
 ) -> Any:
-    """Return an option. `typed` names its value, preceded by its flags if they differ from the field name."""
+    """Return an option. `typed` is its metavar, preceded by its flags if they differ from the field name."""
     return field(default=default, metadata={"typed": typed, "help": text, "read": reader, "kind": kind})
 
 
 many, once = partial(one, default=()), partial(one, reader=read.single)
-"""Options that may be repeated, and options that must not be (click would use only the last value)."""
+"""Options that may be repeated, and those that must not be (click would use only the last value)."""
 
 
 def flag(text: str, typed: str = "") -> Any:
@@ -90,7 +90,7 @@ class Options:
     skip_missing: bool = flag("Leave out compared runs that are not in the MLflow store.")
     follow_artifact_uri: bool = flag("Write to an MLflow store's artifact folder, even if it is outside the store.")
     basis: str | None = one("--suggest SOURCE", "Print a trial of the settings that the advice on a run would change.")
-    sets: Pairs = many("--set NAME=VALUE,…", "Values of a setting, the one in use today first (repeatable).", read.pair)
+    sets: Pairs = many("--set NAME=VALUE,…", "Values of a setting, the current one first (repeatable).", read.pair)
     repeat: int = one("N", "Number of rounds (default: 3).", default=3, kind=click.IntRange(2, 20))
     budget: str | None = one("TIME", "Begin no run that would exceed this total running time, such as 8h.")
     design: str = choice("one-at-a-time all", "Change one setting at a time (default), or try all combinations.")

@@ -79,7 +79,7 @@ def _drop_repeated_sources(named: Sequence[str]) -> list[str]:
 
 
 def drop_repeated_runs(found: Sequence[Recording]) -> list[Recording]:
-    """Keep the first of runs that are named twice or, within a step, have the same rows."""
+    """Of runs that are named twice or, within a step, have the same rows, keep only the first."""
     kept, notes = dict[tuple[object, ...], Recording](), list[str]()
     for one in found:
         run, logs = one.run, tuple(Path(source.locator).resolve() for source in one.run.sources)

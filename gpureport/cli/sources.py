@@ -132,7 +132,7 @@ def _report_matches(table: LabelTable) -> None:
     zones = ": give --tz, or print the table with SLURM_TIME_FORMAT=%FT%T%z"
     for doubt, text, hint in (
         (SEVERAL, "not, because several rows fit equally well", ""),
-        (TIMES, "not, because the times of log and table cannot be compared", zones),
+        (TIMES, "not, because log and table times cannot be compared", zones),
         (NO_ROW, "without a row", ""),
     ):
         names = [match.name for match in found if match.doubt == doubt]
@@ -182,7 +182,7 @@ def _fetch_watched(place: RemotePath) -> Path:
 
 
 def pair_sources(sources: Sequence[str], options: Options, *, steps: bool = False) -> list[tuple[str, Options]]:
-    """Return the source of each run, with options that name the run's other logs."""
+    """Return the source of each run, with options that list the run's other logs."""
     logs, hosts, training = split_companions(sources, options)
     named = options
     if len(logs) > 1 and len(options.training) not in {0, len(logs)}:

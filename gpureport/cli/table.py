@@ -41,7 +41,7 @@ class Entry(NamedTuple):
 
 
 def _take(names: str, metavar: str | None = None) -> tuple[click.Argument, ...]:
-    """Return arguments. `?` marks an optional one, `+` several, and `*` any number."""
+    """Return arguments. `?` marks an optional argument, `+` one or more, and `*` any number."""
     return tuple(
         click.Argument(
             [name.rstrip("?+*")],
@@ -61,7 +61,7 @@ COMMANDS = {
     "record": Entry(
         "Record the GPUs and the machine while a job runs.",
         """The folder contains logs of the GPUs, the machine and the job's processes. Without COMMAND, record until
-        Ctrl-C. The exit code is that of COMMAND, or 0 without one. If nvidia-smi is missing, COMMAND does not start,
+        Ctrl-C. The exit code is COMMAND's, or 0 if there is none. If nvidia-smi is missing, COMMAND does not start,
         and the exit code is 3. Passwords and tokens in COMMAND are not recorded.""",
         "record -o runs/base -- python train.py --epochs 3",
         "folder record_interval host_only",
@@ -92,8 +92,8 @@ COMMANDS = {
     ),
     "try": Entry(
         "Try settings of a job, and say which is best.",
-        """Each setting is recorded several times, in rounds of random order. In COMMAND, {NAME} becomes the value of
-        a setting, and {folder} the folder of the run. The first value of each setting is the one in use today.
+        """Every setting is recorded in several rounds, each in random order. In COMMAND, {NAME} becomes the value
+        of a setting, and {folder} the folder of the run. The first value of each setting is the current one.
         After an interruption, the same command continues the trial. The exit code is 0 if a setting is chosen, 1 if
         every setting failed or lowers quality, and 4 if there is no clear best setting.""",
         "try -o trial --set workers=2,4,8 -- python train.py --workers {workers}",

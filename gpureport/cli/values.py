@@ -36,7 +36,7 @@ def read(reader: Callable[[Any], Any], text: Any) -> Any:
 
 def single(texts: tuple[str, ...]) -> str | None:
     if len(texts) > 1:
-        raise RefusedError("this applies to all sources; ingest logs to give each its own", code="given_twice")
+        raise RefusedError("this applies to all sources; ingest logs to give each its own value", code="given_twice")
     return texts[0] if texts else None
 
 
@@ -171,13 +171,13 @@ EXPECTED: dict[Callable[[Any], Any], CodedProblem] = {
     direction: ("not a metric with a direction", "write it as my_metric=higher", "not_a_direction"),
     target: ("not a metric with a value", "write it as val_accuracy=0.78", "not_a_target"),
     indices: ("not a list of GPU indices", "write it as 0,2", "not_gpu_indices"),
-    job: ("not a job number", "use a number of at least 1, or `each`", "not_a_job_number"),
+    job: ("not a job number", "use `each` or a number of 1 or higher", "not_a_job_number"),
     fields: ("not a list of query fields", "write it as timestamp,index,utilization.gpu", "not_a_list"),
     labels: ("not a list of labels", "write it as user,project,node", "not_a_list"),
     seconds: ("not a time in seconds", "write a number from 0.001 to 86400", "not_a_time"),
     detail: ("not a level of detail", "write full, auto, or whole seconds from 1 to 86400", "not_a_detail"),
     night: ("not a date", "write it as 2026-03-14", "not_a_date"),
-    price: ("not a number of 0 or more", "write it as 2.49", "not_a_price"),
+    price: ("not zero or a positive number", "write it as 2.49", "not_a_price"),
     gpu_hour_price: ("not a price", "write it as 2.49 or '2.49 EUR'", "not_a_price"),
     export: ("not an export", "write openmetrics=FILE", "not_an_export"),
 }

@@ -57,7 +57,7 @@ _BATCH = (
     "Increase the batch size gradually, scale the learning rate, and watch the loss and work per GPU-hour; memory "
     "use may not grow in proportion."
 )
-_KINDS = "Compare the cost per unit of work on one of them before you switch, as memory size does not indicate speed."
+_KINDS = "Before you switch, compare the cost per unit of work on one such GPU, as memory size does not indicate speed."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class BatchSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindFit:
-    """A GPU model. `fits` is None if peak memory exceeds its memory but the job may need less."""
+    """A GPU model. `fits` is None if peak memory exceeds the GPU's memory but the job may need less."""
 
     model: str
     memory_bytes: int
@@ -279,7 +279,7 @@ def _word_batch(found: BatchSize) -> Finding:
     ]
     if found.reason is not None:
         return _finding("batch_size", evidence, BATCH_DOUBTS[found.reason], "", is_sure=False)
-    largest = f"largest that leaves {phrases.percent(HEADROOM.value)} of the memory free"
+    largest = f"largest batch that leaves {phrases.percent(HEADROOM.value)} of the memory free"
     evidence.insert(0, _see("max_batch", largest, found.max_batch or 0, relation=">="))
     text = f"A batch of up to {found.max_batch} samples would fit; each sample takes {phrases.size(found.bytes_each)}."
     return _finding("batch_size", evidence, text, _BATCH)

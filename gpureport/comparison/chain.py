@@ -35,15 +35,15 @@ from gpureport.comparison.verdict import Delta, Judgement, Verdict, build_delta,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Steps in order, and how each differs from the previous one and from the first.
+    """Steps in order, and how each differs from the previous and the first one.
 
     Attributes:
         steps: the steps in order.
         deltas: each step compared with the previous one, then steps from the third on with the first.
         primary: the figure that decides the verdict on a step.
-        tested: the number of comparisons of the primary figure, used to correct the verdicts.
+        tested: the number of comparisons of the primary figure, for correcting verdicts.
         training_tested: the same number for the training rate.
-        remaining: the losses left in the last step.
+        remaining: losses left in the last step.
         goals: the user's goals for training metrics.
     """
 
@@ -114,7 +114,7 @@ def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepPair:
-    """A step and the previous one. `quality_since_first` is empty if the previous one is the first."""
+    """A step and the previous one. `quality_since_first` is empty if the previous step is the first."""
 
     base: Step
     step: Step
@@ -276,7 +276,7 @@ def _find_order(*pair: Step) -> tuple[Step, Step] | None:
 
 
 _DEGREES, _PART = 2.0, 0.5
-"""Drift requires this difference in start temperature, in degrees, and a clock that explains this share of a change."""
+"""Drift requires this difference in start temperature (degrees) and a clock that explains this share of a change."""
 
 
 class Drift(NamedTuple):
@@ -293,7 +293,7 @@ def find_drift(base: Step, step: Step, found: Evidence | Delta) -> Drift | None:
     """Return how the machine drifted, if this may explain the change in a figure per unit of work.
 
     Drift means that the later runs started warmer and ran at a lower clock (or the reverse), that the clock
-    explains at least half of the change, and that runs of the two steps did not alternate. A different GPU model
+    explains at least half of the change, and that the steps' runs did not alternate. A different GPU model
     or power limit is not drift.
     """
     figure = figures.BY_METRIC[found.metric] if isinstance(found, Delta) else found.figure
@@ -336,7 +336,7 @@ def find_other_use(steps: Sequence[Step]) -> OtherUse | None:
 
 
 _MOST = 2.0
-"""Maximum plausible ratio of stated to logged work, or the reverse; other jobs differ far more."""
+"""Maximum plausible ratio of stated to logged work, or the reverse; logs of other jobs differ far more."""
 
 
 class WorkContradiction(NamedTuple):

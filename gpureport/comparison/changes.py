@@ -85,7 +85,7 @@ class StepFindings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingChange:
-    """How a finding changed. Details are from the later step that has it."""
+    """How a finding changed. Details are from the later step with the finding."""
 
     base: str
     step: str
@@ -243,7 +243,7 @@ def _place(entry: FindingChange) -> tuple[int, int, float, str, tuple[str, ...]]
 
 
 def summarize_by_kind(changes: Sequence[FindingChange]) -> dict[tuple[str, str | None], ChangeKind]:
-    """Return the change of each kind and cause: `persisting` if only its devices changed."""
+    """Return the change of each kind and cause: `persisting` if only the devices changed."""
     found = group_pairs(((each.kind, each.cause), each.change) for each in changes)
     came_and_went = {ChangeKind.NEW, ChangeKind.RESOLVED}
     stayed = {key for key, kinds in found.items() if ChangeKind.PERSISTING in kinds or came_and_went <= {*kinds}}

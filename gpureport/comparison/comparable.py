@@ -96,7 +96,7 @@ def _name_powers(step: Step) -> Value:
 
 
 def _same_power(base: Step, step: Step) -> bool | None:
-    """Return whether both steps measured power in the same way, or None if unknown."""
+    """Return whether both steps measured power the same way, or None if unknown."""
     sides = [_list_powers(side) for side in (base, step)]
     if not all(map(all, sides)):
         return None

@@ -1,6 +1,6 @@
 """Means of series and differences between steps, with their uncertainty.
 
-The error of a run's mean is estimated from nearly independent batches. If gaps are few, they are modelled separately.
+The error of a run's mean is estimated from nearly independent batches. Rare gaps are modelled separately.
 The interval of a difference combines the intervals of two single runs (MOVER), or uses the scatter of repeated runs
 (Student, Welch).
 """
@@ -56,7 +56,7 @@ class MeanEstimate:
 
 
 def batch_means(values: FloatArray, finest: float = 0.0) -> MeanEstimate:
-    """Return the mean of samples in time order, without NaN. `finest` is their rounding step."""
+    """Return the mean of samples in time order, without NaN. `finest` is the rounding step."""
     count = len(values)
     if count < FEWEST_BATCHES:
         return MeanEstimate(mean=float(values.mean()) if count else float("nan"), error=inf, degrees=0)

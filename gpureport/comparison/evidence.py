@@ -64,7 +64,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WholeRecordingFigure:
-    """One figure for whole recordings, including start-up and shutdown. It is not comparable if work units differ."""
+    """A figure for whole recordings, including start-up and shutdown; not comparable if work units differ."""
 
     before: float | None
     after: float | None

@@ -116,7 +116,7 @@ def step_folders(runs: Sequence["Run"]) -> list[str | None]:
 
 
 def order_folders(runs: Sequence["Run"], folders: Sequence[str]) -> tuple[list[str], str]:
-    """Return the folders in step order, and what decides the order unless their names do."""
+    """Return the folders in step order, and what determines the order if their names do not."""
     different = list(dict.fromkeys(folders))
     numbers = {folder: int(found[0]) for folder in different if (found := re.match(r"\d+", folder))}
     if len(set(numbers.values())) == len(different):
@@ -157,7 +157,7 @@ def order_levels(column: Sequence[str | None]) -> list[str | None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariedParams:
-    """Settings that differ between runs. Those in `repetitions` and `names` have no effect."""
+    """Settings that differ between runs. Settings in `repetitions` and `names` have no effect."""
 
     factors: tuple[Factor, ...]
     repetitions: tuple[Factor, ...]

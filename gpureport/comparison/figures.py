@@ -27,19 +27,19 @@ POINTS, SHARE = 0.02, 0.03
 SLOW_POINTS, SLOW_RATIO = 0.42, 1.85
 """How far slow drift alone may separate two short recordings of the same load, in points for a share or as a ratio.
 
-A recording that is shorter than a load's regimes shows only one of them, even if its scatter is small. A difference
+A recording shorter than a load's regimes shows only one of them, even if its scatter is small. A difference
 therefore counts only if it exceeds a change of regime from 90 to 50% plus the normal variation between runs.
 """
 _FULL_SECONDS, LONG_SECONDS = 120.0, 600.0
 """Length up to which a recording may show a single regime, and length from which its own scatter suffices.
 
-In simulations of pairs of equal loads (tests/statistics/processes.py) that last 30 to 450 s, at most 7% of pairs differ
-by more than the allowance and scatter. Without the allowance, up to 64% differ by more than scatter and two points.
+In simulated pairs of equal loads (tests/statistics/processes.py) lasting 30 to 450 s, at most 7% differ by
+more than the allowance and scatter. Without the allowance, up to 64% differ by more than scatter and two points.
 """
 # duration below which shares of a run are meaningless, and single runs show only large changes
 SHORTEST_SECONDS = 60.0
 SHORTEST_REPETITION_SECONDS = 20.0
-"""Duration below which a run cannot be compared, since a second missing at each end is a tenth of it."""
+"""Duration below which a run cannot be compared, since a second missing at each end is a tenth of the run."""
 FINEST_RATIO = 0.003  # Rounding step of figures per unit of work; both are read at single moments.
 # Minimum number of samples for a run under a minute to count; trackers take about that many.
 _FEWEST_SAMPLES = 6
@@ -189,7 +189,7 @@ FIGURES = (
 LISTED = sorted(FIGURES, key=lambda figure: {COST_PER_WORK: 1, TRAINING_RATE: 2}.get(figure.metric, 0))
 """The same figures in the order used in JSON documents."""
 TIME_TO_TARGET = Figure(SECONDS_TO_TARGET, "s", _TOTAL, -1, usual_noise=0.2)
-"""Time to the quality target, if one was given. The seed alone often changes it by a fifth."""
+"""Time to the quality target, if one was given. The seed alone often changes this time by a fifth."""
 BY_METRIC = {figure.metric: figure for figure in (*FIGURES, TIME_TO_TARGET)}
 
 

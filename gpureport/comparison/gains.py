@@ -57,7 +57,7 @@ def list_possible_waits(analysis: Analysis) -> dict[str, float]:
 
 
 def measure_lost_ratio(analysis: Analysis) -> float | None:
-    """Return the share of GPU time lost, or None if most was not observed or more may be lost."""
+    """Return the share of GPU time lost, or None if most time was not observed or more may be lost."""
     held = analysis.job_gpu_seconds
     seconds = sum_seconds_by_class(gpu.seconds for gpu in analysis.gpu_time)
     if not held or is_recording_too_short(analysis) or seconds.get("no_samples", 0.0) > MOST_UNSEEN_RATIO * held:

@@ -1,4 +1,4 @@
-"""Compares two steps' training quality: by metric after equal work, and by when each reached the target."""
+"""Compares two steps' training quality: metrics after equal work, and time to the target."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -258,7 +258,7 @@ class RunTimeToTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeToTarget:
-    """When a step's runs first reached the target. Means (geometric for time) exist only if all runs reached it."""
+    """When a step's runs first reached the target. If all runs did, there are means (geometric for time)."""
 
     step: str
     name: str

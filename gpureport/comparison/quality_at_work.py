@@ -1,7 +1,7 @@
 """Compares training metrics after equal amounts of work, since a faster run gets further in the same time.
 
 Work is counted in steps of one size, in samples if step sizes differ and are known, or in epochs. Runs are compared at
-the largest amount of work that all of them reached, using the mean of the values just before it. If values are far
+the largest amount of work that all reached, using the mean of the values just before it. If values are far
 apart, the value is interpolated, with a larger error.
 """
 
@@ -26,7 +26,7 @@ _EPOCH_RATIO = 5.0
 _SAME_SIZE = 1.1  # Maximum ratio of measured step sizes that count as equal.
 _LAST, _FEWEST = 0.1, 3
 """Share and minimum number of last values whose mean is the final value, since single values scatter. If there are
-few, half are used."""
+few values, half are used."""
 _SPREAD_SHARE, _SPREAD_VALUES = 0.2, 5
 """Share and minimum number of final values from which the spread is measured."""
 _INDEPENDENT = 4
@@ -187,7 +187,7 @@ def read_end(values: FloatArray) -> Reading:
 
 
 def _interpolate(work: FloatArray, values: FloatArray, common: float) -> Reading:
-    """Return an interpolated value. Its error depends on how well neighbours predict each other."""
+    """Return an interpolated value. The error depends on how well neighbours predict each other."""
     # a value deviates from the line between its neighbours because of scatter and curvature; between a value and one
     # neighbour, curvature has a quarter of this effect
     after = int(np.searchsorted(work, common))
@@ -206,7 +206,7 @@ def _interpolate(work: FloatArray, values: FloatArray, common: float) -> Reading
 
 
 def _count_last(count: int) -> int:
-    """Return how many last values to average: a tenth, at least three, or half of a few."""
+    """Return how many last values to average: a tenth but at least three, or half if there are few."""
     return max(round(count * _LAST), min(_FEWEST, (count + 1) // 2), min(2, count))
 
 

@@ -36,7 +36,7 @@ _SAMPLED = (UTILISATION, POWER, SM_CLOCK, GRAPHICS_CLOCK)  # Averaged over GPUs,
 _TAIL_SECONDS = 60.0  # Minimum idle time that ends a job; shorter idle time may be a pause.
 _THINNED = 1.25  # Ratio of sampling intervals above which the finer run is thinned to the coarser one.
 _WARM_UP, _WARM_UP_SHARE = 600.0, 0.1
-"""Maximum length of a warm-up, in seconds or, if that is longer, as a share of the job."""
+"""Maximum length of a warm-up, in seconds or, if longer, as a share of the job."""
 _CELSIUS, _FIRST_ROWS = "gpu_temperature_celsius", 30
 _BLUR, _KEPT = 0.4, 0.98  # Seconds by which phases may be off, and the share of the usual memory that a job keeps.
 _REST, _NO_REST = 2.5, 1.5  # samples before or after the work: the fewest that show rest, and the most without any

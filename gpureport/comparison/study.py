@@ -31,7 +31,7 @@ Levels = tuple[tuple[int, ...], ...]  # For each factor, the observations' level
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestGroup:
-    """The group with the best value. Its verdict is the weakest against any other group."""
+    """The group with the best value. Its verdict is the weakest against the other groups."""
 
     metric: str
     unit: str
@@ -57,7 +57,7 @@ class StudyGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelEffect:
-    """The effect of a value, which is None if the setting is absent."""
+    """The effect of a value (None if the setting is absent)."""
 
     value: str | None
     runs: int
@@ -106,7 +106,7 @@ class Study:
 
     @property
     def mixed_in(self) -> tuple[Factor, ...]:
-        """Other settings that varied, so their effects are mixed with those of the groups."""
+        """Other varied settings; their effects are mixed with the groups' effects."""
         return self.varied.factors[len(self.by) :]
 
 
@@ -312,7 +312,7 @@ class LinearModel:
         return _count_effects(self.levels) == _count_effects(others, len(self.values)) + max(self.levels[factor])
 
     def effect(self, factor: int, level: int, finest: float = 0.0, ratio_of: float | None = None) -> DifferenceEstimate:
-        """Return the effect of a level. `finest` sets its minimum error."""
+        """Return the effect of a level. `finest` sets the minimum error."""
         weights = self._inverse[sum(map(max, self.levels[:factor])) + level]
         change, scatter = float(weights @ self.values), sqrt(self.residual_squares / max(self.degrees, 1))
         error = max(scatter, finest / sqrt(12)) * sqrt(float(weights @ weights))

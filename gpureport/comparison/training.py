@@ -30,7 +30,7 @@ class TrainingGoals:
     target: QualityTarget | None = None
 
     def is_higher_better(self, name: str) -> bool | None:
-        """Return what is specified, or what the name implies, or None if unknown."""
+        """Return whether higher is better, or None if unknown."""
         metric = recognise_metric(name)
         named = None if metric is None or metric.role not in QUALITY_ROLES else not metric.falls
         return dict(self.better).get(name, named)

@@ -1,4 +1,4 @@
-"""Assesses each GPU across all its runs, and finds runs that overlap on it."""
+"""Assesses each GPU across all its runs, and finds runs that overlap on the same GPU."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ Facts: TypeAlias = dict[str, Any]
 PULL, WATCH = "pull", "watch"
 _MOST_OVERLAPS = 20  # maximum number listed
 _SEVERAL, _MOST_OF_THEM = 2, 0.5
-"""Number of runs from which chance is ruled out, and share of runs from which a symptom is lasting."""
+"""Minimum runs to rule out chance, and minimum share of runs that makes a symptom lasting."""
 SYMPTOMS = {
     "gpu_lost": "stopped responding",
     "ecc_uncorrected": "uncorrectable memory errors",
@@ -26,7 +26,7 @@ SYMPTOMS = {
     "slow_link": "slow PCIe link",
     "ecc_corrected": "corrected memory errors",
 }
-"""Each symptom in words, most serious first. Its column is above 0 if found, None if not assessed."""
+"""Each symptom in words, most serious first. Its column is above 0 if the symptom was found, None if not assessed."""
 _CHECKS: Mapping[Any, Any] = {"found": 1.0, "clear": 0.0, "not assessed": None}
 _EXPLAINED = {"board", "cap", "locked"}
 """Causes of slowness that are not faults: settings, and differences of a few per cent between boards."""

@@ -29,7 +29,7 @@ _UNKNOWN = 0.05
 _FEW, _MANY = 0.25, 3
 """If at most this share of `_MANY` or more runs causes half the loss, the headline says so."""
 _NEGLIGIBLE, _MUCH = 0.002, 0.03
-"""Share of GPU time below which a segment is too small to see, and minimum share of a flagged loss."""
+"""Share of GPU time below which a segment is too small to see, and minimum share for a loss to be flagged."""
 _TITLE = 80
 _LOSSES = LOSSES | {"throttled": "slowed clocks"}
 _SENTENCE = re.compile(r"(?<=\.) (?=[A-Z])")
@@ -37,7 +37,7 @@ _SENTENCE = re.compile(r"(?<=\.) (?=[A-Z])")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetPage:
-    """The page. Files are dated `ended`, the time of the last sample in seconds since 1970."""
+    """The page. `ended`, the date of its files, is the time of the last sample in seconds since 1970."""
 
     title: str
     subtitle: str
@@ -144,7 +144,7 @@ def _list_doubts(report: Facts, amounts: words.Amounts) -> Iterator[str]:
     if named := [f"{display.plural(len(runs), 'run')} {why}" for runs, why in parts if runs]:
         yield f"left out: {display.join_words(named)}"
     if rejected := report["mostly_rejected_runs"]:
-        yield f"most lines of {display.plural(rejected, 'run')} were left out: if they have no time, {UNTIMED}"
+        yield f"most lines of {display.plural(rejected, 'run')} were left out: if they have no timestamps, {UNTIMED}"
     whole, unknown = report["use"]["gpu_seconds"], report["use"]["unknown_gpu_seconds"]
     if whole and unknown >= whole * NOTABLE_RATIO:
         yield f"{display.percent(unknown / whole)} of the GPU time has no data"

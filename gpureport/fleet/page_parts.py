@@ -1,4 +1,4 @@
-"""The parts of the fleet page below its head: each has a table, bars or statements, and a summary line."""
+"""The parts of the fleet page below its header: each has a table, bars or statements, and a summary line."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ _SHORTEST_SECONDS, _NEARLY_ALL = 0.5, 0.995
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagePart:
-    """A part below the head: `line` sums it up, and `bars` belong to the table rows."""
+    """A part below the header: `line` is its summary, and `bars` belong to the table rows."""
 
     id: str
     title: str

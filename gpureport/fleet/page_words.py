@@ -21,12 +21,12 @@ _UNITS = (
     ("GPU-min", "GPU-minutes", 60.0, 600.0),
     ("GPU-s", "GPU-seconds", 1.0, 0.0),
 )
-"""Units of GPU time. Each has its size and the smallest total for which it is used, in GPU-seconds."""
+"""Units of GPU time, each with its size and the smallest total for which it is used, in GPU-seconds."""
 _WHOLE_FROM = 100  # smallest amount of money shown without decimals
 _NAME, _ID = 64, 8
-"""Maximum length of a name, and length of the unique prefix of an id."""
+"""Maximum length of a name, and length of an id's unique prefix."""
 _EDGE, _DAYS_FROM = 2, 2 * 86_400
-"""Maximum days missing at either end of a whole month, and minimum seconds for a period given in days."""
+"""Days that a whole month may lack at either end, and minimum seconds for a period given in days."""
 _MODELS = 3
 
 
@@ -105,7 +105,7 @@ def name_label(label: str) -> str:
 
 
 def name_runs(runs: Sequence[Facts]) -> list[str]:
-    """Return the names. Equal ones get the differing part of the path, or the id."""
+    """Return the names. Duplicates get the part of the path that differs, or the id."""
     known = {run["id"]: run for run in runs}
     names = Counter(run["name"] for run in known.values())
     logs = [run for run in known.values() if run["source"] and not run["source"].startswith(LOCATORS)]

@@ -1,6 +1,6 @@
-"""The rows of many runs, taken from a store or computed on an engine.
+"""The rows of many runs, from a store or computed on an engine.
 
-An engine runs a function on many tasks, in this process, in other processes or on a Dask cluster, and survives the
+An engine runs a function on many tasks, in this process, other processes or a Dask cluster, and survives the
 death of workers. Everything sent to or from a worker is picklable.
 """
 
@@ -41,11 +41,11 @@ _AHEAD, _CLUSTER_AT_ONCE = 2, 1000
 """Tasks submitted at once, per local process (so that one is always waiting) and per cluster."""
 _PATIENCE = "10s"  # seconds that a scheduler may take to respond
 Watch = Callable[[int, int, str], None]
-"""Takes the number of finished runs, of all runs, and the name of the latest."""
+"""Receives the numbers of finished runs and of all runs, and the name of the latest."""
 
 
 class Engine(NamedTuple):
-    """Runs up to `at_once` tasks at a time. `open` starts an executor, and runs again if its workers die."""
+    """Runs up to `at_once` tasks at a time. `open` starts an executor, and is called again if its workers die."""
 
     open: Callable[[], AbstractContextManager[Executor]]
     at_once: int
@@ -199,7 +199,7 @@ class _SummaryTask(NamedTuple):
 
 
 class ReadTask(NamedTuple):
-    """A log to store. `read` stores it if new, and returns its entry and a message."""
+    """A log to store. `read` stores the log if new, and returns its entry and a message."""
 
     store: Place
     reading: Any
@@ -287,7 +287,7 @@ def _describe_failure(name: str, error: Exception) -> tuple[str, str]:
 
 
 def read_sources(tasks: Sequence[ReadTask], engine: Engine | None, watch: Watch) -> list[Outcome]:
-    """Read logs into a store and return each one's outcome, in order.
+    """Read logs into a store, and return their outcomes in order.
 
     Runs from a tracker cannot be pickled, so they are read here rather than by a worker.
     """

@@ -1,4 +1,4 @@
-"""The summary of a run: one row per GPU, a key for its inputs, and the table kept in a store.
+"""The summary of a run: one row per GPU, a key for its inputs, and the stored table.
 
 A row has a value for each column of SCHEMA, or None if not recorded; a run that failed or has no GPU has one
 row, without a device. Rows with equal keys are equal. The key includes the version of the analysis code, but not
@@ -58,7 +58,7 @@ _FINDING = pa.struct(
 )
 """One run's findings of the same kind, cause and devices, limited to one GPU.
 
-`lost_gpu_seconds` is the most that this GPU may have lost, and `steps` lists what may save it, best first.
+`lost_gpu_seconds` is the most that this GPU may have lost, and `steps` lists what may recover it, best first.
 The loss of a consequence is part of the loss of the finding that caused it.
 """
 CLASS_COLUMNS = {name: f"{name}_seconds" for name in GPU_TIME_CLASSES}
@@ -88,7 +88,7 @@ SCHEMA = pa.schema(
         for name in column.split()
     ]
 )
-"""Columns of the table; null means not recorded. Times without a zone are local, as in `Run`."""
+"""Columns of the table; null means not recorded. Times without a time zone are local, as in `Run`."""
 FORMAT = 1
 """Version of the layout. 1 (2026-11): a row for each run and GPU."""
 _KEY = b"gpureport.fleet"

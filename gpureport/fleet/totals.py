@@ -232,7 +232,7 @@ def _divide_by_week(rows: Sequence[Row]) -> list[Facts]:
 
 
 def _count_weeks(time: int) -> int:
-    """Return the week number of a time; week 0 begins on Monday 29 December 1969."""
+    """Return the week number of a time; week 0 starts on Monday 29 December 1969."""
     return (time + 3 * _DAY) // (7 * _DAY)
 
 

@@ -1,8 +1,8 @@
 """Reads sources into recordings: `sources` finds logs, `runs` groups them into runs, and `reading` reads one run.
 
 `source_text` splits a log into lines, a form such as `nvidia_smi/query.py` turns them into `Rows`,
-and `extraction` finds the GPU and time of each row. `headings` knows the words for metrics and
-units. `surveys` relates logs, and `joining` joins them. `protocol` defines importers and trackers.
+and `extraction` finds each row's GPU and time. `headings` defines the words for metrics and
+units. `surveys` compares logs, and `joining` joins them. `protocol` defines importers and trackers.
 """
 
 from collections.abc import Iterator
@@ -48,5 +48,5 @@ TRACKERS = Registry(
     trackio="file_trackers:TRACKIO",
     accounting="file_trackers:ACCOUNTING",
 )
-"""Readers for experiment trackers, which are tried before a source is read as a log."""
+"""Readers for experiment trackers, tried before a source is read as a log."""
 LOCATORS = tuple(f"{kind}:" for kind in TRACKERS.kinds)

@@ -1,4 +1,4 @@
-"""Counts how each line was handled, and defines the codes of reasons and notes."""
+"""Counts how each line was handled, and defines reason and note codes."""
 
 import re
 import shlex
@@ -56,7 +56,7 @@ _MESSAGES = {
     "Unable to determine the device handle|Failed to create log file|NVML library version|Problem with GPU"
     "|.*NVRM: Xid \\(": "driver_message",
 }
-"""Kinds of messages between rows, by patterns for their start (nvidia-smi 535 and 550)."""
+"""Patterns for the start of each kind of message between rows (nvidia-smi 535 and 550)."""
 _CLOCK = r"\d\d:\d\d:\d\d"
 _DATE = rf"[A-Z][a-z]{{2}} (?:[A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK}|\d{{1,2}} [A-Z][a-z]{{2}} \d{{4}} {_CLOCK})"
 NOISE = re.compile(
@@ -94,7 +94,7 @@ def format_columns_option(row: Sequence[str]) -> str:
 
 @dataclass(slots=True)
 class Account:
-    """Counts each line of a log once: rows when they are yielded, and other lines when the form reads them.
+    """Counts each line of a log once: rows when yielded, and other lines when read.
 
     `absent` counts cells without a value by column and reason. `snapshot` is true if the log may
     show only one moment. `mixed_note` is added if GPUs cannot be told apart.
@@ -161,7 +161,7 @@ class Account:
         self.sort_out(number, text, NOT_OF_FORM if _FIGURES.search(text) or _NUMBERS.fullmatch(text) else "")
 
     def date_messages(self, numbers: IntArray, times: IntArray) -> None:
-        """Give each driver message between rows the time of the row before it."""
+        """Give each driver message between rows the time of the previous row."""
         if not len(numbers):
             return
         while self._waiting and self._waiting[0][0] < numbers[-1]:
@@ -228,7 +228,7 @@ NOTE_CODES: dict[str, str] = {
     "fractions_or_per_cent": "could be fractions or ",
     "share_or_per_cent": "is a share or ",
     "day_before_month": "are read as day/month/year",
-    "month_before_day": ", the month first",
+    "month_before_day": " the month first",
     "columns_assumed": "dmon wrote no header",
     "columns_not_kept": "not kept",
     "several_values_at_once": "has several values for one gpu and time",
@@ -256,11 +256,11 @@ NOTE_CODES: dict[str, str] = {
     "dates_placed": "its times were placed on",
     "zone_above_tables": "as written, without conversion",
     "zones_of_sources": "zones of the time",
-    "different_zones": "made in different zones",
+    "different_zones": "recordings were made in different",
     "unknown_zone": "known here; give --tz",
     "ambiguous_hour": " in autumn",
-    "rows_repeated": "(same gpu, stamp and values)",
-    "recordings_out_of_order": "their rows keep their stamps",
+    "rows_repeated": "stamp and values)",
+    "recordings_out_of_order": "recordings in the log are not",
     "rows_sorted": "too often for a clock",
     "steps_begin_anew": "the steps of the training log",
     "start_up_not_waited": "first iterations in the training log took",
@@ -269,7 +269,7 @@ NOTE_CODES: dict[str, str] = {
     "rows_joined": " joined by time",
     "several_machines": "have the same gpu indices",
     "log_not_used": " the log, but ",
-    "log_attached": "; its stamps are ",
+    "log_attached": " and replaces its series for ",
     "attachment_not_used": "is attached to the run",
     "labels_not_read": "is not read as labels",
     "run_file_damaged": "params, zone and exit code are",
@@ -287,7 +287,7 @@ NOTE_CODES: dict[str, str] = {
     "reserved_memory_counted": "what the driver reserves",
     "zeros_put_back": "samples with a utilization of 0",
     "never_reported": "was never reported",
-    "stamped_late": "mlflow stamps a system metric when it logs it",
+    "stamped_late": "stamps a system metric when it logs it",
     "processes_told_by_steps": "processes recorded the same names",
     "monitoring_ended": "hardware monitoring ended",
     "artifacts_not_read": "artifacts of the run could not be",

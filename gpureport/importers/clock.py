@@ -1,4 +1,4 @@
-"""Reads the times in a log: stamps, zones, intervals, gaps, and clock steps."""
+"""Reads the times in a log: timestamps, time zones, intervals, gaps, and clock changes."""
 
 import math
 import re
@@ -30,7 +30,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _QUARTER = 15 * 60 * 1_000_000
 """Time zone offsets change only on the quarter hour."""
 _SEVERAL = 3
-"""Minimum number of stamps in a skipped hour that shows that the zone is wrong."""
+"""Minimum number of timestamps in a skipped hour that shows the time zone is wrong."""
 
 
 def load_zone(name: str) -> ZoneInfo:
@@ -50,19 +50,19 @@ def _offsets(stamps: IntArray, zone: ZoneInfo) -> list[IntArray]:
 
 
 def to_utc(stamps: IntArray, zone: ZoneInfo, *, second: bool = False) -> IntArray:
-    """Convert local stamps to UTC microseconds. If an hour repeats, assume its first (or `second`) occurrence."""
+    """Convert local timestamps to UTC microseconds. If an hour repeats, assume its first (or `second`) occurrence."""
     first, later = _offsets(stamps, zone)
     skipped = np.unique(stamps[first < later])
     if len(skipped) >= _SEVERAL:
         shown = (EPOCH + timedelta(microseconds=int(skipped.min()))).strftime("%Y-%m-%d %H:%M:%S")
         what = f"{zone.key} skips {shown}, because clocks were set forward, but the log has rows in that hour"
-        raise SettingsError("--tz", what, "give the zone of the machine's clock, perhaps UTC", code="skipped_hours")
+        raise SettingsError("--tz", what, "give the machine's time zone, perhaps UTC", code="skipped_hours")
     # only a repeated hour uses the second offset; an hour skipped in spring uses the first
     return stamps - (np.minimum(first, later) if second else first)
 
 
 def fold_sizes(stamps: IntArray, zone: ZoneInfo) -> IntArray:
-    """Return how far clocks are set back at each local stamp, or 0 if it is unambiguous."""
+    """Return how far clocks are set back at each local timestamp, or 0 if it is unambiguous."""
     first, later = _offsets(stamps, zone)
     sizes: IntArray = np.maximum(first - later, 0)
     return sizes
@@ -74,7 +74,7 @@ def local_span(span: tuple[int, int], zone: ZoneInfo) -> tuple[int, int]:
 
 
 def read_times(cells: Any) -> tuple[IntArray, BoolArray, str | None]:
-    """Return times in microseconds, a mask of valid ones, and the zone (`UTC`, or None if local)."""
+    """Return times in microseconds, a mask of valid ones, and the time zone (`UTC`, or None if local)."""
     texts: Any = cells if isinstance(cells, pa.Array) else strings_to_arrow(list(cells))
     texts = texts if len(texts) and str(texts[0])[:1].isdigit() else pc.utf8_trim_whitespace(texts)
     slashes = bytes(texts.buffers()[2] or b"").count(b"/")
@@ -105,14 +105,14 @@ _DAY_FIRST = re.compile(
     r"(?P<hour>\d{1,2})(?P<rest>:\d\d(?::\d\d(?:[.,]\d{1,9})?)?)(?P<zone>)",
     re.ASCII,
 )
-"""Matches stamps from spreadsheets, such as `14.03.2026 09:26:53,123` and `14/03/2026 9:26`."""
+"""Matches timestamps from spreadsheets, such as `14.03.2026 09:26:53,123` and `14/03/2026 9:26`."""
 _WORDS = re.compile(
     r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? (?:(?P<month>[A-Z][a-z][a-z]) +)?(?P<day>\d{1,2})"
     r"(?: (?P<name>[A-Z][a-z]{2}) (?P<year>\d{4}))? (?P<clock>\d{1,2}:\d\d:\d\d(?: [AP]M)?)"
     r"(?P<zone> (?:[A-Z]{2,5}|[+-]\d\d(?:\d\d)?))?(?: (?P<end>\d{4}))?",
     re.ASCII,
 )
-"""Matches stamps from C's `asctime`, and from `date` in the C locale or in English."""
+"""Matches timestamps from C's `asctime`, and from `date` in the C locale or in English."""
 _MONTHS = ("", "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _EPOCHS = ((1e17, 1e-3), (1e14, 1), (1e11, 1e3), (1e8, 1e6))
 """Smallest number read as ns, us, ms or s, and the length of that unit in microseconds."""
@@ -150,7 +150,7 @@ def parse_time(text: str) -> tuple[int, bool] | None:
 
 @lru_cache(64)
 def parse_printed_time(text: str) -> tuple[int, bool] | None:
-    """Return the time that a text shows, in microseconds, and whether the text names a zone."""
+    """Return the time in a text, in microseconds, and whether the text specifies a time zone."""
     match = _WORDS.search(text)
     if match is None:
         found = (match := _ISO.search(text)) and parse_time(match["local"])
@@ -186,7 +186,7 @@ _SECOND, _FEWEST = 1_000_000, 10
 
 
 def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
-    """Spread rows evenly over each second if several rows share each whole-second stamp."""
+    """Spread rows evenly over each second if several share a whole-second timestamp."""
     if not len(stamps) or (stamps % _SECOND).any():
         return stamps
     shared = stamps.copy()
@@ -205,7 +205,7 @@ def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
 
 
 def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:
-    """Mark misdated rows: more than a day from both the device's previous row and its next."""
+    """Mark misdated rows: those more than a day from both the device's previous and next rows."""
     wrong = np.zeros(len(stamps), dtype=np.bool_)
     if not len(stamps) or stamps.max() - stamps.min() <= DAY:
         return wrong
@@ -265,7 +265,7 @@ class Clock:
 
     @property
     def interval(self) -> float | None:
-        """The median positive difference between stamps, in seconds, or None if there is none."""
+        """The median positive difference between timestamps, in seconds, or None if there is none."""
         self.measure()
         return self._pairs or (_middle(sorted(self._ticks.items())) / 1e6 if self._ticks else None)
 
@@ -285,7 +285,7 @@ class Clock:
 
 
 def _middle(ticks: Sequence[tuple[int, int]]) -> int:
-    """Return the lower median of sorted values that are given with their counts."""
+    """Return the lower median of sorted values, given their counts."""
     upto = list(accumulate(count for _, count in ticks))
     return ticks[bisect_left(upto, (upto[-1] + 1) // 2)][0]
 
@@ -302,9 +302,9 @@ def measure(clocks: Sequence[Clock], quality: Quality) -> Quality:
 
 
 _FURTHEST, _MOST_STEPS = 2 * 3_600 * 1_000_000, 4
-"""Maximum size and number of steps by which a clock may be set back."""
+"""Maximum size and number of backward clock changes."""
 _PUNCTUAL, _MANY = 3, 20
-"""A second writer starts at most this many intervals from the first stamp, and after at least this many rows."""
+"""A second writer starts within this many intervals of the first timestamp, and after at least this many rows."""
 _LATE = 3
 """Maximum number of consecutive late rows; if there are more, the clock was set back."""
 _RESTARTED, _SUMMER_TIME, _WRITERS = "log restarted", "daylight saving", "several writers"
@@ -322,7 +322,7 @@ class Order(NamedTuple):
 
 
 def put_in_order(rows: Sequence[npt.NDArray[Any]], names: Sequence[str], zone: ZoneInfo | None) -> Order:
-    """Return the order of `rows` (lines, stamps, devices, hashes); see docs/explanation/rows-out-of-order.md."""
+    """Return the order of `rows` (lines, timestamps, devices, hashes); see docs/explanation/rows-out-of-order.md."""
     lines, stamps, devices, hashes = rows
     times = np.zeros(len(lines), dtype=np.int64)
     copies = np.zeros(len(lines), dtype=np.bool_)
@@ -338,10 +338,10 @@ def put_in_order(rows: Sequence[npt.NDArray[Any]], names: Sequence[str], zone: Z
     copied = int(copies.sum())
     restarted = any(step.cause == _RESTARTED for clock in clocks.values() for step in clock.steps)
     notes: dict[str, object] = {
-        f"{format_count(copied, 'row')} {'repeats' if copied == 1 else 'repeat'} earlier ones (same GPU, stamp "
+        f"{format_count(copied, 'row')} {'repeats' if copied == 1 else 'repeat'} earlier ones (same GPU, timestamp "
         "and values), as in a log that was appended to itself. The copies were left out.": copied,
-        "The recordings in the log are not in time order. Their rows keep their stamps and were sorted.": restarted,
-        f"Stamps run backwards {shuffled:,} times, too often for a clock change; rows were sorted by time.": shuffled,
+        "The recordings in the log are not in time order. Their rows keep their timestamps and were sorted.": restarted,
+        f"Timestamps jump back {shuffled:,} times, too often for a clock change; rows were sorted by time.": shuffled,
     }
     return Order(lines, times, copies, clocks, [note for note, holds in notes.items() if holds], shuffled > 0)
 
@@ -371,7 +371,7 @@ def _find_copies(stamps: IntArray, hashes: IntArray, zone: ZoneInfo | None) -> B
 def _on_one_clock(
     lines: npt.NDArray[Any], stamps: IntArray, zone: ZoneInfo | None, clock: Clock
 ) -> tuple[IntArray, int]:
-    """Record clock steps. Return a device's times, and how often they otherwise run backwards."""
+    """Record clock steps. Return a device's times, and the number of other backward steps."""
     times = stamps.copy() if zone is None else to_utc(stamps, zone)
     apart, rises = np.diff(lines), np.diff(stamps)
     pace = int(np.median(rises[rises > 0])) if (rises > 0).any() else 0

@@ -147,7 +147,7 @@ Values = FloatArray | Texts
 class Rows:
     """Rows of a log in line order. If a line has several rows, they get consecutive line numbers.
 
-    `times` are as written, or in UTC if stamps specify a `zone`. `data` contains columns by target:
+    `times` are as written, or in UTC if timestamps specify a `zone`. `data` contains columns by target:
     numbers in base units (NaN if missing), or `Texts`. `reasons` contains the reasons for missing values by the
     column's name in the log.
     """
@@ -341,7 +341,7 @@ def scan(data: bytes, layout: Layout) -> tuple[list["pa.Array[Any]"], list[int]]
 
 
 def without_faults(rows: Rows, faults: dict[str, BoolArray]) -> tuple[Rows, list[tuple[int, str]]]:
-    """Return the rows without a fault, and the position and first fault of each other row."""
+    """Return the intact rows, and the position and first fault of each faulty row."""
     bad = np.zeros(len(rows), dtype=np.bool_)
     found: list[tuple[int, str]] = []
     for reason, wrong in faults.items():

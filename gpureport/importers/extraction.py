@@ -1,4 +1,4 @@
-"""Reads one log: gives each row of its form a device and a time, and builds tables."""
+"""Reads one log: assigns each row a device and a time, and builds tables."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,14 +29,14 @@ _INTERVAL = "give the number of seconds between samples with --interval"
 _ONE_MOMENT = "The log has one row per GPU and no time, so it is read as a single sample at time 0."
 _SEVERAL_WRITERS = (
     "Several writers wrote to the log at once. The rows were sorted by time. The log does not show whether the writers "
-    "recorded the same GPUs, so checks that depend on that are skipped. Give each process its own file."
+    "recorded the same GPUs, so checks that depend on this are skipped. Give each process its own file."
 )
 _MEMORY = {f"gpu_memory_{part}_bytes" for part in ("total", "used", "free", "reserved")}
 _MOST_AT_ONCE = 128
-"""Maximum number of rows of GPUs, or of parts of GPUs, at one moment."""
+"""Maximum number of rows for GPUs, or parts of GPUs, at one moment."""
 _ANSWERS = {"gpu_utilization_ratio", "gpu_temperature_celsius", "gpu_power_watts", "gpu_memory_used_bytes"}
 _FEW = 2
-"""Metrics that every healthy GPU reports. If two or more were recorded and all contain errors, the GPU is lost."""
+"""Metrics of every healthy GPU. If two or more metrics were recorded and all contain errors, the GPU is lost."""
 
 
 class Extraction:

@@ -196,7 +196,7 @@ Cells = Mapping[str, str]
 
 
 class _Row(NamedTuple):
-    """A run in a table. `start` is a time and whether it is UTC; `lacks` says why metrics are missing."""
+    """A run in a table. `start` is a time and whether it is UTC; `lacks` explains why metrics are missing."""
 
     id: str
     name: str

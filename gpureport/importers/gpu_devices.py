@@ -1,7 +1,7 @@
 """Assigns rows to GPUs by uuid, PCI address, serial number, index, model or position, and collects facts about GPUs.
 
-If no column identifies a GPU, the position of a row does. Stamps or, failing that, the repeating
-values of a slowly changing column show where ticks begin.
+If no column identifies a GPU, the position of a row does. Timestamps or, failing that, repeating values in a slowly
+changing column show where ticks start.
 """
 
 import re
@@ -269,7 +269,7 @@ _HEAD = 50_000
 """Number of rows to search for ticks."""
 _MIXED = (
     "Several rows have the same time, so several GPUs were logged, but neither a column nor their order tells them "
-    "apart. They are kept as one device, which no check uses. Give the number of GPUs with --gpus-per-tick."
+    "apart. They are kept as one device, which checks ignore. Give the number of GPUs with --gpus-per-tick."
 )
 _ONE_GPU = (
     "No column identifies GPUs, and there are no times, so one GPU is assumed. If there are more, give --gpus-per-tick."
@@ -392,7 +392,7 @@ def date_rows(rows: Rows, log: "QueryLines") -> Rows:
         return rows
     lines, times, zoned = np.array(dates, dtype=np.int64).T
     if zoned.any():
-        log.account.note("Dates above the rows name a zone, but they are read as written, without conversion.")
+        log.account.note("Dates above the rows specify a time zone, but are read as written, without conversion.")
     ticks = np.searchsorted(lines, rows.lines) - 1
     log.account.reject_rows(reasons.NO_TIME, rows.lines[ticks < 0])
     rows, ticks = replace(rows, times=times[ticks]).select(ticks >= 0), ticks[ticks >= 0]

@@ -22,7 +22,7 @@ UNIT_WORDS = _by_word(
     "W: w watts; mW: mw milliwatts; kW: kw; Hz: hz; kHz: khz; MHz: mhz; GHz: ghz",
     "%: percent; 1: ratio; C: c celsius",
 )
-"""Words that name a unit; MB means MiB, as in drivers and psutil."""
+"""Words for units; MB means MiB, as in drivers and psutil."""
 _SPELLINGS = _by_word(
     "gpu: cuda; gpu memory: vram hbm fb; memory: mem; host memory: ram; host: virtual; system: sys",
     "index: idx; device id: deviceid; name: model; process: proc pid python train",
@@ -35,7 +35,7 @@ _SPELLINGS = _by_word(
 ) | {"deg": ""}
 _WORD = re.compile(r"gpu|[a-z]+?(?=gpu)|[a-z]+|\d+|%", re.ASCII)
 _CAPITAL = re.compile(r"(?<=[a-z]{2})(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
-"""Matches where a capital letter begins a word, as in `powerWatts` or `GPUTemp`, but not in `MiB` or `kHz`."""
+"""Matches where a capital letter starts a word, as in `powerWatts` or `GPUTemp`, but not in `MiB` or `kHz`."""
 _LONGEST = 100
 
 
@@ -48,13 +48,13 @@ def heading_words(heading: str) -> tuple[str, ...]:
 INDEX, MODEL, CORE = "index", "model", "core"
 """Columns that are not metrics: the number and model of a GPU, and the load of one core."""
 CORE_LOADS = frozenset({CORE, "process_cpu_cores", "job_cpu_cores"})
-"""Loads that a column may give as a percentage of one core."""
+"""Loads that may be percentages of one core."""
 _LOAD = "percent usage utilization used total average"
 
 
 _SIZED = ("cpu_power_watts", "host_memory_used_bytes", "host_memory_total_bytes", "process_memory_used_bytes")
 _Columns = list[tuple[str, frozenset[str], frozenset[str], str, bool]]
-"""Each metric with required and permitted words in headings, its base unit, and whether it needs a unit."""
+"""Each metric's required and permitted heading words, base unit, and whether it needs a unit."""
 
 
 def _columns(*rows: tuple[str, ...]) -> _Columns:
@@ -121,7 +121,7 @@ HOST_COLUMNS = _columns(
     ("cpu_utilization_ratio", "cpu load percent", _LOAD),
     ("cpu_utilization_ratio", "cpu", _LOAD),
 )
-"""Columns about a machine; `#` stands for any number."""
+"""Columns about a machine; `#` means any number."""
 _TIME_WORDS = frozenset({"timestamp", "time", "date", "unix", "epoch", "ts", "utc"})
 _TIME_UNITS = frozenset(["second", "ms", "us", "ns", "local", "wall", "stamp"])
 
@@ -132,7 +132,7 @@ class ColumnName(NamedTuple):
 
 
 def recognise_column(heading: str, columns: _Columns) -> ColumnName | None:
-    """Return the column that a heading names, or None if it contains any other word."""
+    """Return the column that a heading describes, or None if it contains any other word."""
     words = heading_words(heading)
     of_host = words[:1] in {("host",), ("system",)} and columns is HOST_COLUMNS
     for plain in map(frozenset, (words, words[1:]) if of_host else (words,)):

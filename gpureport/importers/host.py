@@ -25,7 +25,7 @@ CORE_COUNT, _USED, _TOTAL = "cpu_logical_cores", "host_memory_used_bytes", "host
 _SHARE, _HELD, _RUNNING = "host_memory_used_ratio", "process_memory_used_bytes", "process_cpu_cores"
 _READ, _WRITTEN = "host_disk_read_bytes_per_second", "host_disk_write_bytes_per_second"
 _SUMS = {"read by disks": _READ, "written by disks": _WRITTEN}
-"""Sums over a list of disks, used if no table gives the total."""
+"""Sums over a list of disks, used if no table contains the total."""
 _LISTS = {"cores": (BUSIEST,), "disks": tuple(_SUMS), "processes": (_RUNNING, _HELD)}
 """Kinds of lists whose lines are counted, and the metrics that require a complete list."""
 _MERGE: Mapping[str, Callable[[float, float], float]] = {
@@ -39,7 +39,7 @@ FIGURE = re.compile(r"(-?\d{1,18}(?:[.,]\d{1,18})?)([%kKmMgGtT]?)", re.ASCII)
 _STACKED = re.compile(r"(?:dm-|md|loop|ram|zram|sr)\d|dev(?:1|7|9|11)-\d")
 """Matches disks that use other disks or memory, and optical drives."""
 _ROUNDING, _EXACT = 0.03, 6e-5
-"""Maximum rounding errors of sums of whole percentages, and of shares."""
+"""Maximum rounding errors in sums of whole percentages and in shares."""
 _FALL, _BACK = 20 * 60_000_000, 2 * 3_600_000_000
 """How far times must jump back to show that a table restarts, or that midnight has passed."""
 
@@ -189,7 +189,7 @@ class DayClock:
         if found:
             self._day, self._last = near[0] if len(near) == 1 else found[0], {}
         if len(found) > 1 and len(near) != 1:
-            self._account.note(f"The date {text} is read as {_name_day(found[0])}, the month first.")
+            self._account.note(f"The date {text} is read as {_name_day(found[0])}, with the month first.")
 
     def at(self, since_midnight: int | None, table: Hashable = None) -> tools.Stamp:
         if since_midnight is not None and self._day is None and self._around:

@@ -159,7 +159,7 @@ def _find_vmstat_names(cells: Sequence[str]) -> list[str]:
 
 @host_form
 def read_vmstat(lines: Iterable[str], first: int, account: Account, _: Around) -> Iterator[Said]:
-    """Yield the rows. The first after a start keeps only its stamp, because its values are means since boot."""
+    """Yield rows. The first row after a start keeps only its timestamp, because its values are means since boot."""
     names, utc, begins, below, page, last, pace = list[str](), False, False, 0, 0, 0, 0
     for number, line in whole_lines(lines, first, account):
         cells = line.split()

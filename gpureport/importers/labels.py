@@ -1,6 +1,6 @@
 """Finds a run's row in a job table, and reads the run's tags from that row.
 
-A run gets the row that names it, its folder or its job, in this order, or else the row
+A run gets the row that names it, its folder or its job, in that order, or else the row
 of the only job on its machine at that time. If several rows fit equally well, the run gets no tags.
 """
 
@@ -24,7 +24,7 @@ from gpureport.regular_files import code_system_error, read_regular_file, read_s
 Pairs = tuple[tuple[str, str], ...]
 SACCT = "sacct -aXP -S now-30days --format=JobID,JobName,User,Account,Partition,NodeList,Start,End,State"
 _MOST_BYTES, _MOST_NODES, _MOST_MACHINES = 2**28, 100_000, 2_000_000
-"""Maximum bytes, machines in a list, and machines in all rows."""
+"""Maximum numbers of bytes, machines in a list, and machines in total."""
 _RUN = ("run", "run_id", "run_name", "file", "log")
 _START, _END = ("start", "started", "start_time"), ("end", "ended", "end_time")
 _RAW_JOB = "job_id_raw"

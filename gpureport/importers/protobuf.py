@@ -44,7 +44,7 @@ def _read_number(data: bytes, at: int) -> tuple[int, int]:
 
 
 MARK = "brain.Event:"
-"""Beginning of the version in the first record of every event file."""
+"""Start of the version in the first record of every event file."""
 _FRAME, _CHECKSUM, _LONGEST = 12, 4, 2**28  # bytes around a message, and the maximum message size
 _TIME, _STEP, _SUMMARY = 1, 2, 5
 _TAG, _SIMPLE, _TENSOR = 1, 2, 8

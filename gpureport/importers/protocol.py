@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 RUN_ID = re.compile(r"[0-9a-f]{32}")
 """A complete MLflow run id."""
 HEAD_BYTES = 64 * 1024
-"""How many bytes of a source are read to recognise it."""
+"""Number of bytes read to recognise a source."""
 SEARCHED_BYTES = 4 * 2**20
-"""How many bytes are read if a job's output may precede the log."""
+"""Number of bytes read if a job's output may precede the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
     """Options that are part of a run's identity, since they select rows or affect times.
 
-    `columns` are the query fields of a log without a header, and `interval` is for logs without
-    stamps. `around` is the local time span of the GPU log, used for files without dates.
+    `columns` are the query fields of a log without a header, and `interval` is for logs without timestamps. `around` is
+    the local time span of the GPU log, used for files without dates.
     """
 
     tz: str | None = None
@@ -63,7 +63,7 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The facts known after reading a source, with `span` in microseconds and `intervals` in seconds.
+    """Facts known after reading a source, with `span` in microseconds and `intervals` in seconds.
 
     If the source specifies its `timezone`, times are in UTC. The names of `tags` are in `LABEL_TAGS`.
     """
@@ -137,7 +137,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo:
-    """A run as listed by a store, before it is read; `status` is in the tracker's words.
+    """A run as listed by a store, before it is read; `status` is in the tracker's terms.
 
     `key` identifies the run among all stores if its id does not. `lacks` explains why there is no
     hardware series, and `fault` why the run cannot be read. `timezone` is None if the start is local.

@@ -17,7 +17,7 @@ _NOT_UNDERSTOOD = (sqlite3.Error, struct.error, ValueError, TypeError, Attribute
 _PATIENCE = 10.0
 """Seconds to wait for another writer; MLflow itself waits for 20 s."""
 _STEPS_AT_ONCE, _FREE_STEPS, _STEPS_PER_BYTE = 1_000_000, 200_000_000, 20
-"""SQLite steps between checks, and the maximum: a fixed number, plus some per byte (reading takes one)."""
+"""SQLite steps between checks, and the maximum: a fixed number, plus a number per byte (reading takes one)."""
 
 
 def is_database(path: Path) -> bool:
@@ -33,7 +33,7 @@ def read_head(path: Path) -> bytes:
 
 
 def unreadable(error: OSError, path: Path, code: str = "cannot_read") -> SourceError:
-    """Return a SourceError about the error's own path or else about `path`."""
+    """Return a SourceError about the error's own path, or else `path`."""
     hint = error.hint if isinstance(error, UnsafeFileError) else "check its permissions, or copy it"
     return SourceError(str(error.filename or path), error.strerror or "cannot be read", hint, code=code)
 
@@ -94,7 +94,7 @@ def _copy(path: Path, log: Path) -> Path:
 
 @lru_cache(256)
 def _copy_state(path: Path, log: Path, _: tuple[int, int, int]) -> Path:
-    """Copy a database and its log, once per state of the two, and return the database's copy."""
+    """Copy a database and its log, once per state, and return the path of the copied database."""
     folder = make_temporary_folder()
     for each in (path, log):
         shutil.copyfile(each, folder / each.name)

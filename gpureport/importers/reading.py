@@ -289,7 +289,7 @@ def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> tuple[ReadO
 
 def _choose_zone(named: Sequence[str]) -> tuple[str | None, str]:
     if len(named) > 1:
-        return None, f"The recordings were made in different zones ({', '.join(named)}), so stamps are not converted."
+        return None, f"Recordings were made in different time zones ({', '.join(named)}), so times are not converted."
     # the official names of whole-hour zones have inverted signs
     if hours := re.fullmatch(r"([+-])(\d\d):00", zone := named[0]):
         zone = f"Etc/GMT{'-' if hours[1] == '+' else '+'}{int(hours[2])}" if int(hours[2]) else "UTC"

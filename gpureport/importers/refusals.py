@@ -22,7 +22,7 @@ _AS_HOST = "give a GPU log as a source, and this log with --host"
 _MAP = "--source-kind mapped prints a draft map; complete it and give it with --map"
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?: ?[%A-Za-z]+)?", re.ASCII)
 _MOST_CELLS = 50
-"""Maximum number of cells in a line of numbers that is taken for a query without a header."""
+"""Maximum number of cells in a line of numbers that is treated as a query without a header."""
 _PREFIXED = re.compile(r"\ufeff?\s*(\S.{0,79}?[^,;\s][^\S\n]+)timestamp, ?[a-z]")
 """Matches text that another program wrote before the header of a query."""
 _TAKE_AWAY = "remove that text (of several tasks, keep one), perhaps with sed -E 's/^.*(timestamp,|20[0-9]{2}\\/)/\\1/'"
@@ -135,7 +135,7 @@ _MOST_LINES, _OF_A_KIND = 300_000, 300
 
 
 def thinned(data: bytes) -> bytes:
-    """Shorten a text to each pattern's first lines, which suffice to recognise a log."""
+    """Shorten a text to the first lines matching each pattern, which suffice to recognise a log."""
     seen, kept = Counter[bytes](), list[bytes]()
     kinds = data.translate(None, (string.ascii_letters + string.digits).encode()).split(b"\n", _MOST_LINES)
     for line, kind in zip(data.split(b"\n", _MOST_LINES)[:_MOST_LINES], kinds, strict=False):

@@ -16,9 +16,9 @@ from gpureport.recording import Run
 from gpureport.regular_files import is_folder
 
 _SAME_MINUTES, _COVERED = 0.8, 0.5
-"""Minimum shared time of two logs, as a share of the longer log (or of the shorter, if one adds metrics)."""
+"""Minimum overlap of two logs, as a share of the longer log (or of the shorter, if one adds metrics)."""
 _TOGETHER, _INTERVALS = 5_000_000, 3
-"""Maximum time, in microseconds or intervals, between the starts or the ends of a run's logs."""
+"""Maximum time, in microseconds or intervals, between the starts or ends of a run's logs."""
 
 
 class FoundRuns(NamedTuple):
@@ -61,7 +61,7 @@ def find_source_runs(
     for group in groups:
         owner = next((log for log in group if log.source is not None), None)
         if owner is None or owner.source is None:
-            what = "it has no times, or shares no time or no GPU with the logs that it should join"
+            what = "it has no times, or no time or GPU in common with the logs that it should join"
             hint = "check its clock, give --tz, name it as a separate source, or leave it out"
             raise SourceError(next(iter(group)).given.locator, what, hint, code="joins_no_run")
         flat.append(_list_inputs(group))
@@ -238,8 +238,8 @@ def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], opti
         several = surveys.any_overlap([runs[place].span for place in found])
         return "could belong to any of several runs" if several else found
     if len(comparable) < len(known):
-        return "has a zone while the GPU logs have none, or vice versa; give the missing zone with --tz"
-    return "shares no time with a GPU log"
+        return "has a time zone while the GPU logs have none, or vice versa; give the missing time zone with --tz"
+    return "does not overlap any GPU log"
 
 
 def assign_training_logs(
@@ -274,7 +274,7 @@ def longer_names(locators: Sequence[str]) -> list[str]:
 
 
 def lengthen_equal_names(named: Sequence[tuple[str, str | None]]) -> list[str]:
-    """Return runs' names; equal ones also get the parts of their paths that differ."""
+    """Return runs' names; identical names also get the parts of their paths that differ."""
     names = [name for name, _ in named]
     for name in {*names}:
         places = [place for place, (own, log) in enumerate(named) if own == name and log is not None]

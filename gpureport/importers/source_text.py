@@ -34,7 +34,7 @@ PIECE_BYTES = 5 * 2**20
 
 @dataclass(slots=True)
 class ByteAccount:
-    """Problems in a log's bytes; `damage` says why only part of a compressed log was read."""
+    """Problems in a log's bytes; `damage` explains why only part of a compressed log was read."""
 
     nul_bytes: int = 0
     nul_runs: int = 0
@@ -252,7 +252,7 @@ def _decode(blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _blocks(file: RawFile, size: int) -> Iterator[bytes]:
-    """Yield UTF-8 text with LF line endings, and a single NUL byte for each run of them."""
+    """Yield UTF-8 text with LF line endings, and a single NUL byte for several in a row."""
     account, held, nul = file.account, b"", False
     for each in _decode(decompressed_blocks(file, size)):
         block = held + each if held else each

@@ -33,7 +33,7 @@ _BINARY = 0.01
 """Maximum share of undecodable characters in a text."""
 _EMISSIONS = b"timestamp,project_name,run_id,"
 _STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"', b"JobID|", _EMISSIONS, b"task_name," + _EMISSIONS)
-"""Beginnings of tracker files: a database, Parquet, Neptune's operations, and tables of runs."""
+"""First bytes of tracker files: a database, Parquet, Neptune's operations, and tables of runs."""
 _STORED = re.compile(r"meta\.yaml|data-\d+\.log|emissions.*\.csv|.+\.(?:db|sqlite3?|parquet(?:\.tmp)?)")
 """Matches the name of at least one file in every tracker's store."""
 _OF_GPUS = re.compile(rb"gpu|cuda|dcgm|nvidia|gr3d|used_memory", re.IGNORECASE)
@@ -152,7 +152,7 @@ def _spool(source: str) -> Path:
                 copy.write(block)
                 if copy.tell() > MOST_PIPE_BYTES:
                     what = f"the pipe contained more than {MOST_PIPE_BYTES:,} bytes"
-                    hint = "stop the program that writes to it, or write a file and give that"
+                    hint = "stop the program that writes to it, or give a file instead"
                     raise SourceError(source, what, hint, code="pipe_too_large")
     except UnsafeFileError as error:
         raise SourceError(source, str(error.strerror), error.hint, code="not_a_regular_file") from error
@@ -275,7 +275,7 @@ def strip_suffixes(name: str) -> str:
 
 
 def split_path(locator: str) -> tuple[tuple[str, ...], int]:
-    """Return the parts of a log's path, without a common file name, and how many of them name the run."""
+    """Return the parts of a log's path, without a common file name, and how many name the run."""
     path = Path(locator)
     folders = path.resolve().parent.parts[1:]
     name = strip_suffixes(path.name) if path.suffix in record_folder.COMPRESSED_SUFFIXES else path.stem
@@ -344,7 +344,7 @@ def _name_gpu_models(run: Run, model: str) -> Run:
 
 
 def list_label_files(log: Path) -> list[Path]:
-    """Return the files that may contain a log's labels, in increasing precedence."""
+    """Return the files that may contain a log's labels, lowest precedence first."""
     places = (log.parent / record_folder.LABEL_FILE, log.with_suffix(".json"), log.with_name(f"{log.name}.json"))
     return [path for path in dict.fromkeys(places) if path != log]
 

@@ -27,7 +27,7 @@ Span = tuple[int, int]  # first and last microsecond
 Tables = dict[str, pa.Table]
 Hashes = npt.NDArray[np.uint64]
 KEYS = frozenset(field.name for field in KEY_FIELDS)
-"""Columns that identify a row's device and time rather than contain a measurement."""
+"""Columns that identify a row's device and time but contain no measurement."""
 CORE_METRICS = {"gpu_utilization_ratio", "gpu_memory_used_bytes", "gpu_power_watts", "gpu_temperature_celsius"}
 CORE_METRICS |= {"gpu_sm_clock_hertz", "clock_event_sw_power_cap"}
 _SLACK = 5_000_000
@@ -128,7 +128,7 @@ def check_clocks(first: str, base: Outcome, locator: str, outcome: Outcome, tz: 
     is_counted = base.quality.synthetic_time or outcome.quality.synthetic_time
     if not is_counted and not have_one_clock(base, outcome, tz):
         what = f"its times are {outcome.timezone or 'local'}, but the times of {first} are {base.timezone or 'local'}"
-        hint = "give the zone of the local times with --tz, such as Europe/Berlin"
+        hint = "give the time zone of the local times with --tz, such as Europe/Berlin"
         raise SourceError(locator, what, hint, code="times_not_comparable")
 
 
@@ -173,7 +173,7 @@ def match_devices(known: Sequence[Device], devices: Sequence[Device]) -> list[tu
 
 
 def relate_logs(one: Log, other: Log, *, copies: bool = True) -> str:
-    """Return how two logs are related, judged by GPUs that both record at once, or empty if there are none.
+    """Return how two logs are related, judged by GPUs that both record at once, or "" if there are none.
 
     They are the `same` if a uuid, a serial number or (with `copies`) most rows are equal, `apart` if
     identities conflict, and otherwise `untold`.

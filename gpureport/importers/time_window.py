@@ -62,7 +62,7 @@ def _parse_moment(option: str, text: str, run: Run) -> int:
     except ValueError as error:
         raise SettingsError(option, f"{text!r} is not a time", _HINT, code="not_a_time") from error
     if moment.tzinfo is not None and run.timezone is None:
-        what = f"{text!r} has a zone, but the run has none"
+        what = f"{text!r} has a time zone, but the run has none"
         raise SettingsError(option, what, "leave it out, or give --tz", code="zone_not_known")
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC if run.timezone is None else load_zone(run.timezone))

@@ -270,7 +270,7 @@ def attach_log(
     if not taken:
         why = "it covers too little of the run, or the run has several nodes and the file does not name its node"
         return refuse(f"was not used, because {why}")
-    used = f"{name} is attached to the run and replaces its series for {', '.join(taken)}; its stamps are {zone}."
+    used = f"{name} is attached to the run and replaces its series for {', '.join(taken)}; its timestamps are {zone}."
     quality = log.run.quality
     added = replace(
         quality,

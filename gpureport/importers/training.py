@@ -43,7 +43,7 @@ _STEPS = ("step", "global_step", "iteration", "iter", "steps", "current_steps", 
 _WHOLE = re.compile('"(?:log_history|traced_step_time_ms)"')
 _MARKED, _FIRST_LINES = 100, 20
 _FEW, _FALLING = 2, 0.1
-"""Number of rows above which times are checked; they are durations if this share of them falls."""
+"""Number of rows above which times are checked; they are durations if this share of them decreases."""
 _SLOW = 2
 """The first iterations count as start-up if they take this many times as long as usual."""
 _LONGEST_TIME = 1e8

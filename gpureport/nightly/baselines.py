@@ -1,4 +1,4 @@
-"""What nights are compared with: named baselines, and the decisions of trials.
+"""What nights are compared with: named baselines and trial decisions.
 
 A baseline is a small store in the folder `baselines/`, which may be kept in git or a bucket. It does not change when
 the runs that it copied are relabelled or removed.
@@ -100,7 +100,7 @@ def read_baseline(store: Store, name: str) -> list[Recording]:
 
 def _baseline_folder(store: Store, name: str) -> Place:
     if not _NAME.fullmatch(name):
-        hint = "use letters, digits, '.', '_' and '-', and begin with a letter or digit"
+        hint = "use letters, digits, '.', '_' and '-', and start with a letter or digit"
         raise SettingsError(name, "not a valid baseline name", hint, code="not_a_baseline_name")
     return store.folder / BASELINES / name
 
@@ -154,7 +154,7 @@ def _read_decision(content: Any) -> Iterator[_Known]:
 
 
 def _split(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Return a command without its options, from its Python file on if it has one, and the options."""
+    """Return a command without its options, starting at its Python file if any, and the options."""
     options = [*find_settings(words)]
     values = {at for at, *_ in options}
     left = [word for at, word in enumerate(words) if at not in values and not word.startswith("-")]

@@ -27,7 +27,7 @@ class FigureKind:
     """A figure tracked from night to night. Its unit is a base unit or `count`.
 
     `better` is `higher`, `lower`, or empty if neither is better. A change matters if it is at least `smallest` and, as
-    a share of the earlier value, `relative`.
+    a share of the earlier value, at least `relative`.
     """
 
     name: str

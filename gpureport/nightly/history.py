@@ -1,4 +1,4 @@
-"""The history: a folder of records, which are only ever added, so folders merge by copying.
+"""The history: an append-only folder of records, so folders can be merged by copying.
 
 A record is a Parquet file with a row per figure, so any tool can read the folder as a table.
 """
@@ -145,7 +145,7 @@ class History:
     def append(self, night: NightlyRecord) -> Place:
         """Write a record atomically to a file named after its content, and return the file.
 
-        An existing file is kept unless its runs have since been recorded differently. It then becomes the latest.
+        An existing file is kept unless its runs have since been recorded differently; if so, it becomes the latest.
         """
         path = self.folder / f"{night.id}{_SUFFIX}"
         with atomic_writes.raise_store_errors(self.folder):
@@ -176,7 +176,7 @@ class History:
 
 
 def _read_file(path: Place) -> NightlyRecord:
-    """Return a file's record, without text that has become secret since it was recorded."""
+    """Return a file's record, without text that has since become secret."""
     try:
         night = load_record(path.read_bytes())
         if night.id != path.stem:
@@ -190,8 +190,8 @@ def _read_file(path: Place) -> NightlyRecord:
 def keep_latest_records(nights: Iterable[NightlyRecord]) -> list[NightlyRecord]:
     """Return records that contain each run once, as last recorded, and no gaps that a later call filled.
 
-    A source without data is a gap. A later call on the same night fills it with a run from a source of the same name
-    and step. A run from the same call does not, because it comes from another file of that name.
+    A source without data is a gap. A later call on the same night fills the gap with a run from a source of the same
+    name and step. A run from the same call does not, because it comes from another file of that name.
     """
     ordered = sorted(nights, key=lambda night: (night.recorded, night.page))
     kept: dict[tuple[str | int, ...], tuple[NightlyRecord, NightlyRun]] = {}

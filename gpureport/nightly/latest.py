@@ -42,7 +42,7 @@ _CAUSES = frozenset({"waiting_ratio", "throttled_ratio", "startup_ratio", "idle_
 class LatestNight:
     """The latest night of a history: its records, one per parallel job, and its groups of runs.
 
-    `new_events` are changes first seen this night, `standing_events` earlier changes for the worse that persist, and
+    `new_events` are changes first seen on this night, `standing_events` earlier changes for the worse that persist, and
     `unrecorded` figures, except causes, that its runs no longer record.
     """
 
@@ -73,7 +73,7 @@ def summarize_latest_night(
     accepted: Sequence[Run] = (),
     record: NightlyRecord | None = None,
 ) -> LatestNight:
-    """Return the latest night, or that of `record`, without later nights or its other calls.
+    """Return the latest night, or that of `record` without later nights and that night's other calls.
 
     A standing change is dropped once a run accepted as a baseline shows it.
     """
@@ -168,7 +168,7 @@ def describe_latest_night(night: LatestNight) -> list[str]:
     for group in night.groups:
         # figures that are no longer recorded
         if titles := [trend.kind.title for trend in night.unrecorded if trend.group == group]:
-            lines.append(f"Recorded before, but not this night{night.name(group, ' for {}')}: {'; '.join(titles)}.")
+            lines.append(f"Recorded before, but not on this night{night.name(group, ' for {}')}: {'; '.join(titles)}.")
     lines += [line for event in night.new_events for line in _describe_new_event(night, event)]
     for event in night.standing_events:
         trend, change = event.changes[0]
@@ -225,7 +225,7 @@ def _judge_group(
         of = "".join(f" with {own.kind.title}" for own in night.own_trends if own.group == group)
         return unknown, "", Why("few_nights", f"{display.plural(needed, 'more night')}{of} needed before changes show")
     if gone := [trend.kind.title for trend in night.unrecorded if trend.group == group]:
-        return unknown, "", Why("not_recorded", f"recorded before, but not this night: {'; '.join(gone)}")
+        return unknown, "", Why("not_recorded", f"recorded before, but not on this night: {'; '.join(gone)}")
     return CheckOutcome.PASSED, _STANDING_RULE if standing else _RULE, NO_REASON
 
 

@@ -48,7 +48,7 @@ _EVENTS = 30
 _MAIN = 4
 """Maximum number of groups with a chart on the index page."""
 SMALL_NIGHTS = 90
-"""Number of newest nights in a small chart."""
+"""Number of recent nights in a small chart."""
 _LARGE, _SMALL = (720, 200), (180, 28)
 _MARGIN = 4
 _LEAST_RANGE = 0.1

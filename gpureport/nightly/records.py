@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Params = tuple[tuple[str, str], ...]
 _TEXTS = ("source", "name", "step", "reason")
 WORK, CURRENCY, EXIT_CODE = "--work", "--gpu-hour-price currency", "--exit-code"
-"""Keys for a run's work (such as `12000 steps`), currency and exit code, which no user's param can have."""
+"""Keys that no user's param can have, for a run's work (such as `12000 steps`), currency and exit code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +101,7 @@ def capture_check(check: Check) -> Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightlyRecord:
-    """The record of one `gpureport nightly` command: the runs of a night, and the results of its rules.
+    """The record of one `gpureport nightly` command: a night's runs and the results of its rules.
 
     `label` is another name for the night, such as a commit or a build. `recorded`, in microseconds, and `file` are not
     part of the id.

@@ -1,4 +1,4 @@
-"""Detects shifts in the level of a figure that exceed its noise, over many nights."""
+"""Detects shifts in a figure's level that exceed its noise, over many nights."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,7 +18,7 @@ _LEFT = 0.1
 """Maximum share of a change that may remain for it to count as undone."""
 _MOST_LEVELS = 256
 _CLIP = 2.5
-"""Number of deviations at which differences are clipped, so that outliers are not noise."""
+"""Number of deviations at which differences are clipped, so that outliers do not count as noise."""
 _CENTRE_CLIP = 2.0
 """Number of deviations at which the values of a level are clipped to estimate its centre."""
 _TO_DEVIATION = 1.4826
@@ -27,14 +27,14 @@ _USUAL = 0.5
 _USUAL_NIGHTS = 60
 """The assumed correlation of a night with the previous one, and its weight in nights."""
 _HIGHEST = 0.8
-"""Maximum correlation to assume. Drift would appear as 1 and make the deviation unbounded."""
+"""Maximum correlation to assume. Drift would yield a correlation of 1 and an unbounded deviation."""
 _DOUBT = 0.3
-"""Standard errors added to the correlation. If it is too low, chance looks like a change."""
+"""Standard errors added to the correlation. If the sum is too low, chance looks like a change."""
 _INSIDE = erf(_CLIP / sqrt(2)) - 2 * _CLIP * exp(-(_CLIP**2) / 2) / sqrt(2 * pi)
 _VARIANCE_LEFT = _INSIDE + _CLIP**2 * (1 - erf(_CLIP / sqrt(2)))
-"""Share of the variance of a normal distribution that remains after clipping at `_CLIP`."""
+"""Share of a normal distribution's variance that remains after clipping at `_CLIP`."""
 FEWEST = 10
-"""Minimum number of nights with a value for changes to be detected."""
+"""Minimum number of nights with a value to detect changes."""
 WINDOW = 365
 """Number of most recent nights to examine."""
 _PENALTY = 5.0
@@ -68,7 +68,7 @@ class NightNoise:
     def levels(self, before: "FloatArray", after: "FloatArray") -> tuple[float, float, float]:
         """Return the levels before and after a step, and the standard error of their difference.
 
-        Levels are fitted by generalised least squares, because similar successive nights tell less. Values
+        Levels are fitted by generalised least squares, because similar successive nights add less information. Values
         far from the median of their level are clipped.
         """
         reach = _CENTRE_CLIP * self.deviation
@@ -90,7 +90,7 @@ class NightNoise:
 def estimate_noise(values: "FloatArray", grain: float) -> NightNoise:
     """Return the noise in a series with few or no steps; `grain` is the minimum deviation to assume.
 
-    Differences between values one and two nights apart are unaffected by levels and barely by drift.
+    Differences between values one and two nights apart are unaffected by levels, and barely affected by drift.
     """
     one = _robust_deviation(np.diff(values)) ** 2
     correlation = _estimate_correlation(values, one)
@@ -118,7 +118,7 @@ def _estimate_correlation(values: "FloatArray", one: float) -> float:
 
 
 def _robust_deviation(differences: "FloatArray") -> float:
-    """Return a robust standard deviation around zero, from the mean size if most are zero."""
+    """Return a robust standard deviation around zero, based on the mean size if most are zero."""
     sizes = np.abs(differences)
     unit = _TO_DEVIATION * float(np.median(sizes)) or sqrt(pi / 2) * float(sizes.mean())
     clipped = np.minimum(sizes, _CLIP * unit)
@@ -248,6 +248,6 @@ def select_new_shifts(found: tuple[LevelShift, ...], before: tuple[LevelShift, .
 
 
 def keep_shifts(fits: list[tuple[LevelShift, ...]]) -> tuple[LevelShift, ...]:
-    """Return the newest fit (the first), or an older one with the same shifts and more."""
+    """Return the newest fit (the first), or an older one that has all its shifts and more."""
     fuller = (fit for fit in fits if len(fit) > len(fits[0]) and not select_new_shifts(fits[0], fit))
     return next(fuller, fits[0])

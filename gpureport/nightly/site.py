@@ -41,7 +41,7 @@ def check_site(site: Place) -> None:
 
 
 def claim_site(site: Place, folder: Path, names: Iterable[str]) -> None:
-    """Mark a folder as a site, and remove files that killed writers left behind.
+    """Mark a folder as a site, and remove files that killed processes left behind.
 
     `folder` is the site itself, or a folder to be uploaded to the site's bucket. Raises RenderError, before any change,
     if a page with one of these names is not from gpureport.

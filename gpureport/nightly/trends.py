@@ -26,7 +26,7 @@ class ParamChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureChange:
-    """A change in a figure, the first night that shows it, and the params that changed then."""
+    """A change in a figure, the first night that shows it, and the params that changed that night."""
 
     date: str
     label: str
@@ -128,7 +128,7 @@ def _build_trend(group: tuple[str, str], kind: FigureKind, points: tuple[Point, 
 def _widen_intervals(shifts: Sequence[LevelShift], known: Sequence[Point]) -> Iterator[LevelShift]:
     """Widen the intervals of changes to at least the sampling error of job lengths.
 
-    Every job has the same error, because recordings begin with the job, so more nights do not average it out.
+    Every job has the same error, because recordings start with the job, so more nights do not average it out.
     """
     places = [0, *(shift.place for shift in shifts), len(known)]
     for at, shift in enumerate(shifts, 1):
@@ -163,7 +163,7 @@ def _collect_params(runs: Iterable[NightlyRun]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeEvent:
-    """Changes in one step on one GPU model that begin within a few nights of each other.
+    """Changes in one step on one GPU model that start within a few nights of each other.
 
     The job's own figure comes first and decides the verdict, which is `changed` if it stayed the same. An event is new
     if the latest night is the first to show its deciding change, and undone if a later change reversed it.

@@ -66,7 +66,7 @@ def describe_bucket_error(url: str, scheme: str, error: Exception) -> PlaceError
 class RemotePath(PurePosixPath):
     """An object or folder in a bucket, with the methods of pathlib. A folder exists while it contains an object.
 
-    Its parts are those of `s3:/bucket/key`. Methods raise `PlaceError` if the bucket is unreachable or denies access.
+    Its parts are as in `s3:/bucket/key`. Methods raise `PlaceError` if the bucket is unreachable or denies access.
     """
 
     def __str__(self) -> str:
@@ -135,7 +135,7 @@ class RemotePath(PurePosixPath):
         return self.glob("*")
 
     def glob(self, pattern: str) -> Iterator["RemotePath"]:
-        """Yield paths below a folder that match a pattern without `**`. A final slash selects only folders."""
+        """Yield paths below a folder that match a pattern without `**`. A trailing slash selects only folders."""
         parts = pattern.rstrip("/").split("/")
         for info in self.list_infos(recursive=len(parts) > 1):
             names = info.path.removeprefix(f"{self.path}/").split("/")

@@ -20,9 +20,9 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 def prepare(
     files: Sequence[Place], targets: Sequence[str], *, skip_missing: bool = False, follow_artifact_uri: bool = False
 ) -> list[Callable[[], str]]:
-    """Return functions that each publish something and return a line that describes the result.
+    """Return functions that each publish something and return a line about the result.
 
-    All checks come before the first upload. For `mlflow:STORE`, one file must be a comparison as JSON.
+    All checks run before the first upload. For `mlflow:STORE`, one file must be a comparison as JSON.
     """
 
     def is_of_mlflow(target: str) -> bool:

@@ -113,7 +113,7 @@ def read_run_figures(file: Path) -> list[RunFigures]:
         return [*_read_runs(json.loads(file.read_text(encoding="utf-8")))]
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise SourceError(
-            str(file), "not a comparison of this version as JSON", hint, code="not_a_comparison_document"
+            str(file), "not a JSON comparison from this version", hint, code="not_a_comparison_document"
         ) from error
     except (OSError, ValueError, RecursionError) as error:
         raise SourceError(str(file), "cannot be read as JSON", hint, code="not_json") from error
@@ -164,7 +164,7 @@ def _format_quality(change: Mapping[str, Any]) -> str:
 
 
 def _format_change(delta: Mapping[str, Any]) -> str:
-    """Return a change and its interval in per cent or points, in ASCII for some databases."""
+    """Return a change and its interval in % or points, in ASCII for some databases."""
     difference, before, share = delta["difference"], delta["before"], delta["unit"] == "1"
     if difference is None or (not share and not before) or delta["verdict"] == Verdict.NOT_ENOUGH_DATA:
         return ""
@@ -217,7 +217,7 @@ def _write(store: Store, run: RunInfo, figures: RunFigures) -> bool:
 def _write_to_folder(
     store: Folder, run: RunInfo, metrics: Mapping[str, float], tags: Mapping[str, str], outdated: Sequence[str]
 ) -> None:
-    """Write each file in an `mlruns` folder atomically; MLflow's client has refused such folders since version 3.13."""
+    """Write each file in an `mlruns` folder atomically; MLflow's client has refused such folders since 3.13."""
     home, now = store.home(run), time.time_ns() // 1_000_000
 
     def find(part: str, key: str) -> Path:

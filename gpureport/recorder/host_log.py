@@ -136,7 +136,7 @@ def measure_rates(last: Sequence[int], now: Sequence[int] | None, seconds: float
 
 
 class Usage(NamedTuple):
-    """A process's resident bytes, its CPU seconds, and those of the children that it waited for."""
+    """A process's resident bytes, its CPU seconds, and those of children it waited for."""
 
     parent: int
     start: float
@@ -183,7 +183,7 @@ class ProcessTree:
 
 
 def find_members(known: Mapping[int, Usage], everyone: Mapping[int, Usage]) -> dict[int, Usage]:
-    """Return the job's processes: known processes that are still running, and all their descendants."""
+    """Return the job's processes: known processes still running, and all their descendants."""
     started = group_pairs((usage.parent, pid) for pid, usage in everyone.items())
     open_pids = [pid for pid, usage in known.items() if pid in everyone and everyone[pid].start == usage.start]
     members: dict[int, Usage] = {}
@@ -196,11 +196,11 @@ def find_members(known: Mapping[int, Usage], everyone: Mapping[int, Usage]) -> d
 
 
 def measure_load(last: ProcessSnapshot | None, now: ProcessSnapshot, searched: float) -> Load:
-    """Return the load of a job between two snapshots.
+    """Return a job's load between two snapshots.
 
     When a process ends, its CPU time is added to the process that waited for it, so the part already counted is
     subtracted. If no process waited for it, its last moments are lost. `searched` is the time of the last search for
-    processes before this snapshot. If it is not older than `last`, a process found now is new and counts in full.
+    processes before this snapshot. A process found now that is not older than `last` is new and counts in full.
     """
     memory = max((usage.memory for usage in now.members.values()), default=None)
     if last is None or not now.members or not last.members or now.at <= last.at:

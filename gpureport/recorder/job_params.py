@@ -1,4 +1,4 @@
-"""Collects the configuration of a run from outside, without importing anything from the job."""
+"""Collects a run's configuration from outside, without importing anything from the job."""
 
 import getpass
 import os
@@ -31,12 +31,12 @@ _ENVIRONMENT = re.compile(
     r"|TF_XLA_FLAGS|TF_GPU_ALLOCATOR|TF_FORCE_GPU_ALLOW_GROWTH|TF_GPU_THREAD_MODE|TF_GPU_THREAD_COUNT"
     r"|TF_ENABLE_ONEDNN_OPTS|TF_NUM_INTEROP_THREADS|TF_NUM_INTRAOP_THREADS|TOKENIZERS_PARALLELISM"
 )
-"""Variables that may affect how GPUs are used; none of them contains a secret."""
+"""Variables that may affect how GPUs are used; none contains a secret."""
 _ELSEWHERE = {
     *("docker", "podman", "apptainer", "singularity", "enroot", "kubectl", "ssh"),
     *("conda", "mamba", "micromamba", "uv", "poetry", "pixi", "hatch", "pipenv", "nix", "nix-shell"),
 }
-"""Programs that may run a job with a Python that is not on the path."""
+"""Programs that may run a job with a Python not on the path."""
 _PYTHON = re.compile(r"python(?:\d+(?:\.\d+)?)?(?:\.exe)?|pypy3?")
 _ASK_VERSIONS = """
 import sys
@@ -72,7 +72,7 @@ def collect_params(command: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 
 def find_settings(words: Sequence[str]) -> Iterator[tuple[int, str, str]]:
-    """Yield the options of a command: the place of the word with the value, the name and the value (`true` if bare)."""
+    """Yield a command's options: the position of the word with the value, the name and the value (`true` if bare)."""
     for place, word in enumerate(words):
         if found := _ASSIGNED.fullmatch(word) or _FLAG.fullmatch(word):
             name, *values = found.groups()

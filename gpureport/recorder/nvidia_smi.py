@@ -89,7 +89,7 @@ def _run(words: Sequence[str]) -> str:
 class LineFile:
     """A log that is written line by line, so that a killed program leaves no partial line.
 
-    It counts `lines`. `failure` is empty, or says why writing ended early, such as a full disk.
+    It counts `lines`. `failure` is empty, or explains why writing ended early, such as a full disk.
     """
 
     def __init__(self, path: Path) -> None:
@@ -124,8 +124,8 @@ class LoggedProgram:
     """Runs a program and logs its output. If the program ends by itself, it is restarted, and `restarts` increases.
 
     The program prints to a pseudo-terminal, since nvidia-smi writes to a pipe in blocks of several kilobytes, which are
-    lost when it is killed. The program has its own session, so that Ctrl-C reaches only the job. `descriptor` is our
-    end of the terminal, or None while the program is not running.
+    lost when it is killed. The program runs in its own session, so that Ctrl-C reaches only the job. `descriptor` is
+    our end of the terminal, or None while the program is not running.
     """
 
     def __init__(self, words: Sequence[str], log: LineFile) -> None:

@@ -27,7 +27,7 @@ _SIGNAL_BASE = 128
 """Shells add this to the number of the signal that ended a program."""
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _FIRST_ROWS = 5.0
-"""Maximum seconds to wait for the first row of the log before starting the job."""
+"""Maximum seconds to wait for the log's first row before starting the job."""
 _AFTERWARDS = 1.2
 """Intervals of at least one second to record after the job, so that the logs show its end."""
 _HEADER_AND_ROW = 2
@@ -39,7 +39,7 @@ class RecordingSession:
     """A recording in progress. `run` is the content of its run file, complete after `record`."""
 
     def __init__(self, folder: Path, command: Sequence[str], interval: float, *, host_only: bool) -> None:
-        """Query the driver's fields and make the folder, without starting anything.
+        """Query the driver's fields and create the folder, without starting anything.
 
         Without a `command`, a signal ends the recording. `host_only` omits GPUs. Raises SourceError or SettingsError.
         """
@@ -217,7 +217,7 @@ def _name_local_zone() -> str:
 
 
 def _make_folder(folder: Path) -> None:
-    """Make the folder. Raises SettingsError if it contains a recording or cannot be made."""
+    """Create the folder. Raises SettingsError if it contains a recording or cannot be created."""
     names = (RUN_FILE, str(Path(RUN_FILE).with_suffix(_PART)), *LOGS)
     # a dangling link counts as an existing file, since writing would follow the link
     taken = next((name for name in names if os.path.lexists(folder / name)), None)

@@ -99,7 +99,7 @@ def _redact(text: str, _version: int) -> str:
 
 
 def redact_start(text: str, longest: int = _SHOWN) -> str:
-    """Return a text's beginning, redacted before the cut, since half a secret goes unrecognised."""
+    """Return the start of a text, redacted before the cut, since half a secret would go unrecognised."""
     return redact_text(text[: longest + _LOOKED_BEYOND])[:longest]
 
 

@@ -30,7 +30,7 @@ _OTHER, _WORDS = frozenset(OTHER_ENDINGS.split()), frozenset(WORDS.split())
 _MODEL = frozenset(MODEL_WORDS.split())
 _CHECKSUM = frozenset(CHECKSUM_WORDS.split())
 PLAIN, _LIKELY, _POSSIBLE, _NONE = 3, 2, 1, 0
-"""How surely a name marks a secret. With `_POSSIBLE`, a value that looks like a setting is not secret."""
+"""How strongly a name indicates a secret. With `_POSSIBLE`, a value that looks like a setting is not secret."""
 _SETTING = re.compile(r"[-+]?\d{0,9}\.?\d{0,9}(?:e[-+]?\d{1,2})?|true|false", re.IGNORECASE)
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _LONGEST = 200
@@ -42,7 +42,7 @@ _LETTER = r"[^\s\"'<>,;&()|]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnSecrets:
-    """Case-insensitive names of secret values, and beginnings of secrets. `*` matches any characters.
+    """Case-insensitive names of secret values, and prefixes of secrets. `*` matches any characters.
 
     These are not regular expressions, which may take exponential time.
     """

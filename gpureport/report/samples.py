@@ -1,6 +1,6 @@
 """Embeds timeline samples in a page as deflated base64 text with an index, for the page's script.
 
-If they take too much space, the minimum, mean and maximum per bucket are embedded instead. Times are stored as
+If samples need too much space, the minimum, mean and maximum per bucket are embedded. Times are stored as
 differences, and values as codes on a scale for each metric and run. Report texts never use these bytes.
 """
 
@@ -38,7 +38,7 @@ _EXACT_INTEGERS = 2.0**53  # Doubles represent all integers up to this one.
 
 
 class DeviceSamples(NamedTuple):
-    """A device's series, times in microseconds, and one or three arrays per metric index."""
+    """A device's series: times in microseconds, and one or three arrays per metric index."""
 
     series: DeviceSeries
     times: IntArray

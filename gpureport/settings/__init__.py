@@ -16,7 +16,7 @@ from gpureport.settings.toml_files import read_toml
 
 FILE, SECRETS = "gpureport.toml", "secrets"
 SECTIONS = ("acknowledge", "baseline", "carbon", "policy", "prices", "report", "rules", "secrets", "training")
-"""Known sections. Others are refused, since a mistyped `[[polcy]]` would otherwise be ignored."""
+"""Known sections. Other sections are refused, since a mistyped `[[polcy]]` would otherwise be ignored."""
 _FEWEST_IN_NAME, _FEWEST_IN_PATTERN = 2, 4
 """Minimum number of characters other than `*`, so that no pattern hides every word."""
 _NO_LETTERS = frozenset("\\[](){}^$|?\"'<>,;& \t\r\n")
@@ -47,11 +47,11 @@ class Section:
         return value  # type: ignore[no-any-return]  # checked above
 
     def amount(self, key: str) -> float | None:
-        """Return a number of at least 0, or None if the key is absent."""
+        """Return a non-negative number, or None if the key is absent."""
         value = self.number(key)
         if value is not None and not 0 <= value < float("inf"):
             what = f"{key} must be 0 or more, not {value:g}"
-            raise self.wrong(key, what, "write a number of 0 or more", code="below_zero")
+            raise self.wrong(key, what, "write 0 or a positive number", code="below_zero")
         return value
 
     def text(self, key: str) -> str:

@@ -1,4 +1,4 @@
-"""Reads hand-written TOML: settings, maps and steps. Refuses what is too large, too deep, or too slow to read."""
+"""Reads hand-written TOML: settings, maps and steps. Refuses files that are too large, deep, or slow to read."""
 
 import re
 import tomllib

@@ -18,7 +18,7 @@ from gpureport.places import Place, RemotePath, remove_entry, send_folder
 from gpureport.regular_files import TooLargeFileError, UnsafeFileError, code_system_error
 
 _OWN_NAME = re.compile(r"\.tmp-(?:(?P<target>.+)-\d+-[0-9a-f]{8}|[0-9a-f]{16}-old)")
-"""Matches names of temporary files and folders. Other names with the same beginning are the user's."""
+"""Matches names of temporary files and folders. Other names with this prefix are the user's."""
 _STALE = 86_400  # seconds after which the writer of an unfinished file or folder must have ended
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 _TRIES = 100
@@ -75,7 +75,7 @@ def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Pa
 def _move_into_place(folder: Path, place: Path) -> None:
     """Move a folder to its place in one step, exchanging names with a folder that is already there.
 
-    If the system cannot exchange folders, the existing folder is moved away first, and readers may briefly not find it.
+    If the system cannot exchange folders, the existing one is moved aside first, and readers may briefly not find it.
     """
     exchange = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     for _ in range(_TRIES):
@@ -135,9 +135,9 @@ def remove_folder(folder: Place, last: str) -> None:
 
 
 def remove_stale_files(runs: Place, targets: str = "") -> None:
-    """Remove files that killed writers left at least a day ago. None are left in buckets.
+    """Remove files that killed writers left at least a day ago. No such files are left in buckets.
 
-    In shared folders, `targets` is a pattern for final names: only files that match are removed, and no folders.
+    In shared folders, `targets` is a pattern for final names: only matching files are removed, but no folders.
     """
     for left in () if isinstance(runs, RemotePath) else runs.glob(".tmp-*"):
         with suppress(OSError):

@@ -1,8 +1,8 @@
 """Selects stored runs by name, by id, or by conditions such as `gpus>=8`, all of which must be met.
 
-Dates are compared to the given precision, in each run's zone or, with a final `Z`, in UTC. A run that lacks the
-compared value never matches. One of a run's models, hosts or sources must match. With `!=`, none may be equal. Commands
-that need no series import this module without Arrow.
+Dates are compared at the given precision, in each run's time zone or, with a final `Z`, in UTC. A run that lacks the
+compared value never matches. One of a run's models, hosts or sources must match. With `!=`, none of them may be equal.
+Commands that need no series import this module without Arrow.
 """
 
 import operator as compare
@@ -91,7 +91,7 @@ class RunLookup:
         if len(name) >= _SHORTEST_PREFIX:
             ids |= {each for each in (*(run.id for run in runs), *self._index.damaged) if each.startswith(name)}
         if len(ids) > 1:
-            hint = f"give the id of one: {', '.join(sorted(ids))}"
+            hint = f"give one of these ids: {', '.join(sorted(ids))}"
             raise StoreError(name, f'{len(ids)} runs are named "{name}"', hint, code="several_runs")
         if ids and (entry := self._store.get(*ids)):
             return entry

@@ -149,7 +149,7 @@ class SeriesWriter:
 
 
 def _share_groups(devices: Iterable["pa.Table"]) -> Iterator["pa.Table"]:
-    """Yield row groups. Devices with few rows share one, and others have their own."""
+    """Yield row groups. Devices with few rows share a row group, and others have their own."""
     short: list[pa.Table] = []
     for table in chain(devices, [None]):
         if short and (table is None or sum(map(len, short)) + len(table) > _SHARED_ROWS):

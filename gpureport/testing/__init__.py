@@ -1,4 +1,4 @@
-"""Helpers that tests may use besides the public API: synthetic recordings, result types, and one call per stage.
+"""Helpers for tests besides the public API: synthetic recordings, result types, and one call per stage.
 
 Tests of gpureport and of additions to it import only this package, `gpureport`, `gpureport.cli.main` and
 `gpureport.errors`.
@@ -138,7 +138,7 @@ def _scale(given: Mapping[str, Floats]) -> dict[str, Floats]:
 
 
 def _series(devices: Sequence[Device], blocks: Sequence[tuple[Floats, Mapping[str, Floats]]]) -> "pa.Table":
-    """Return the series of devices. Each block has a device's times in seconds and its values by metric."""
+    """Return a series from one block per device, with its times in seconds and its values by metric."""
     codes = np.concatenate([np.full(len(seconds), code) for code, (seconds, _) in enumerate(blocks)])
     stamps = np.concatenate([START + np.round(seconds * 1e6).astype(np.int64) for seconds, _ in blocks])
     table: dict[str, Any] = {

@@ -2,7 +2,7 @@
 
 The logarithms of values follow a linear model of setting and round, so that a drift from round to round cancels. Since
 any setting may turn out best, differences from the best one are judged by Tukey's studentized range. Settings that are
-clearly worse leave the family, and the others are judged again. All looks at a trial share one chance of error, and
+clearly worse are dropped, and the others are judged again. All looks at a trial share one error probability, and
 later looks get more of it.
 """
 
@@ -35,18 +35,18 @@ FIRST_LOOK = 2
 """The round after which settings are first compared, as one round shows no scatter."""
 INTERRUPTED = "interrupted"
 _ERROR, _SPENDING = 0.03, 3
-"""The chance of a false claim in a trial. A look may use it up to the share of rounds, to this power.
+"""The chance of a false claim in a trial. A look may use a part of it: the share of finished rounds, to this power.
 
 Less than 5%, since up to 5% of simulated trials make a false claim if one setting scatters twice as much as the others.
 """
 _SAME_STEPS, _SAME_WORK = 1.02, 1.25
-"""Ratios up to which step counts, or their products with a setting, count as equal, as logs lack first steps."""
+"""Ratios up to which step counts, or their products with a setting, count as equal, as logs omit the first steps."""
 _SLOW_START = 0.999  # Level at which the first run of a trial differs too much from the others to count.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriedRun:
-    """One run. A `failure` excludes the setting, except that an interrupted run counts only in the GPU time."""
+    """One run. A `failure` excludes the setting, except that an interrupted run only adds to the GPU time."""
 
     setting: Setting
     round: int
@@ -64,7 +64,7 @@ class Measured:
     """Runs in chronological order, with values: speeds if more is `better` (1), durations if less is (-1).
 
     `refused` maps settings that lower the quality or miss the target to the metric and its values. `notes` are codes
-    for what is assumed or unknown.
+    for assumptions and unknowns.
     """
 
     runs: tuple[TriedRun, ...]
@@ -262,7 +262,7 @@ def _rank(found: Measured, rounds: int) -> _Ranking:
 
 
 def _compare_with(runs: Sequence[TriedRun], reference: Setting) -> dict[Setting, DifferenceEstimate]:
-    """Return the difference of each setting, or nothing if the scatter is unknown."""
+    """Return each setting's difference from the reference, or nothing if the scatter is unknown."""
     settings, rounds = (
         list(dict.fromkeys(each)) for each in zip(*((run.setting, run.round) for run in runs), strict=True)
     )

@@ -1,4 +1,4 @@
-"""The plan of a trial: its settings, the order of its runs, and the file that stores it for the next start."""
+"""A trial's plan: settings, run order, and the file that stores it for the next start."""
 
 import json
 import re
@@ -34,7 +34,7 @@ class Factor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is tried. The first value of each factor is in use today. `command` has placeholders, but no secrets."""
+    """What is tried. The first value of each factor is the current one. `command` has placeholders, but no secrets."""
 
     schema: Literal["gpureport.trial/1"]
     command: tuple[str, ...]
@@ -48,7 +48,7 @@ class Plan:
 
     @property
     def settings(self) -> tuple[Setting, ...]:
-        """All settings, with the one used today first."""
+        """All settings, with the current one first."""
         columns = [[(each.name, value) for value in each.values] for each in self.factors]
         if self.design == "all":
             return tuple(product(*columns))

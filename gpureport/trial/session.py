@@ -1,4 +1,4 @@
-"""Makes and records the runs of a trial, and continues where an earlier start stopped.
+"""Starts and records the runs of a trial, and continues where an earlier call stopped.
 
 A run is recorded under `interrupted` and moved into place once finished, so runs there are complete.
 """
@@ -49,14 +49,14 @@ if os.getppid() == int(sys.argv.pop(1)):
 """
 """Runs gpureport without importing from the working folder, where the job may have files of the same name.
 
-`preexec_fn` would run hooks in this process, in which Python forgets an interruption.
+`preexec_fn` would run hooks in this process, in which Python loses an interrupt.
 """
 Measure = Callable[[Sequence[TriedRun]], Measured]
 Say = Callable[[str], None]
 
 
 def run_trial(folder: Path, wanted: Plan, command: Sequence[str], measure: Measure, say: Say) -> dict[str, Any]:
-    """Make the missing runs. Raises KeyboardInterrupt or SystemExit if a signal ends one."""
+    """Start the missing runs. Raises KeyboardInterrupt or SystemExit if a signal ends a run."""
     # a script ignores Ctrl-C for its background jobs, but the recorder does not
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -78,7 +78,7 @@ def run_trial(folder: Path, wanted: Plan, command: Sequence[str], measure: Measu
 def _make_runs(
     plan: Plan, runs: list[TriedRun], make: Callable[[Setting, int], TriedRun], measure: Measure, say: Say
 ) -> str:
-    """Add the missing runs. Return `finished`, or why no more start (`one_left`, `none_left` or `budget`)."""
+    """Add the missing runs. Return `finished`, or why no more runs start (`one_left`, `none_left` or `budget`)."""
     dropped = set[Setting]()
     for number in range(1, plan.repeat + 1):
         if number > FIRST_LOOK:
@@ -111,7 +111,7 @@ def _make_runs(
 
 
 def read_runs(folder: Path, plan: Plan, say: Say) -> list[TriedRun]:
-    """Return the runs without values, in chronological order. Damaged ones are put aside."""
+    """Return the runs without values, in chronological order. Damaged runs are set aside."""
     found = []
     for setting, name in plan.name_folders().items():
         for number in range(1, plan.repeat + 1):

@@ -28,7 +28,7 @@ _MAY_CHANGE_RESULTS = {"batch", "precision"}
 def suggest(analyses: Sequence[Analysis]) -> tuple[str, list[str]]:
     """Return the command line of the trial that a run's advice suggests, and notes that end with their codes.
 
-    Without such a trial, the line is empty, and the first note is the reason.
+    Without such a trial, the line is empty, and the first note gives the reason.
     """
     run = analyses[0].run
     command, places = split_command(run.tags), [Path(each.locator).resolve().parent for each in run.sources]
@@ -95,7 +95,7 @@ def _list_steps(analysis: Analysis) -> Iterator[tuple[Step, RunFacts]]:
 
 
 def _find_options(command: Sequence[str]) -> dict[str, list[tuple[int, str, str]]]:
-    """Return the place, name and value of each option of a setting, unless the command contradicts itself."""
+    """Return the position, name and value of each option for a setting, unless the command contradicts itself."""
     options = [*find_settings(command)]
     stated = read_params((name, value) for _, name, value in options)
     found: dict[str, list[tuple[int, str, str]]] = {setting: [] for setting in stated}

@@ -56,7 +56,7 @@ LIMITS = (
     (
         "Standard input, and a named pipe",
         f"{_bytes(MOST_PIPE_BYTES)}; the writer must connect within {PIPE_PATIENCE:g} s",
-        "write to a file and read that",
+        "give a file instead",
     ),
     ("A line in a log", _bytes(LONGEST_LINE), "shortened, and counted in the data quality"),
     ("GPUs in a run", f"{MOST_GPUS:,}", "select GPUs with `--gpus`, or use one log per node"),

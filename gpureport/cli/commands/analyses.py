@@ -77,7 +77,7 @@ def compare(source: tuple[str, ...], options: Options) -> int:
         print_error(f"only {steps.pop()} was measured, so nothing can be compared")
         return Exit.UNASSESSED
     if len(found) <= 1:
-        raise UsageError(f"a comparison needs two runs or more: name another ({len(found)} found)", code="too_few_runs")
+        raise UsageError(f"a comparison needs two or more runs: name another ({len(found)} found)", code="too_few_runs")
     if len(steps) == 1 and None not in steps:
         label = " and ".join(f"{by.kind} {by.key!r}" if by.key else by.kind for by in options.by or ()) or "step"
         raise UsageError(f"all {len(found)} runs have the same {label} ({steps.pop()})", code="one_step")

@@ -1,4 +1,4 @@
-"""`gpureport fleet`: stores runs, summarises each run on an engine, and reports the totals."""
+"""`gpureport fleet`: stores runs, summarises each on an engine, and reports the totals."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

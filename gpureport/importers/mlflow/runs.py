@@ -291,14 +291,14 @@ def _describe_run(info: RunInfo, account: _Account, devices: Iterable[Device], o
         yield f"Memory and limits of {list_first(derived, _NAMED)} were derived from a value and its percentage."
     if account.late:
         late = float(np.median(np.concatenate(account.late))) / 1e6
-        moved = f"so all stamps were moved back by a median of {late:.2f} s"
-        moved = "and --mlflow-raw-times keeps these stamps" if options.as_logged else moved
-        yield f"MLflow stamps a system metric when it logs it, one interval after reading it, {moved}."
+        moved = f"so all timestamps were moved back by a median of {late:.2f} s"
+        moved = "and --mlflow-raw-times keeps these timestamps" if options.as_logged else moved
+        yield f"MLflow timestamps a system metric when it logs it, one interval after reading it, {moved}."
     if account.shared:
         where = list_first(account.shared, _NAMED)
         yield (
             f"Several processes recorded the same names at once on {where}, so their samples were told apart by "
-            "step, and all were kept. If they ran on several machines, GPU 0 mixes GPUs from all of them; give each "
+            "step, and all were kept. If they ran on several machines, GPU 0 combines GPUs from all of them; give each "
             "machine a node id."
         )
 

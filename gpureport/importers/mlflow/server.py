@@ -1,7 +1,7 @@
-"""Reads from an MLflow server through its REST API, page by page, with up to eight requests at a time.
+"""Reads from an MLflow server through its REST API, page by page, with up to eight concurrent requests.
 
-MLflow's client waits minutes for an unreachable server, so it is used only for Databricks and for
-servers that require signed requests.
+MLflow's client waits minutes for an unreachable server, so it is used only for Databricks and servers that require
+signed requests.
 """
 
 import base64
@@ -32,7 +32,7 @@ from gpureport.redaction import redact_start
 from gpureport.regular_files import make_temporary_folder
 
 _FIRST, _LATER, _PAUSE = 10.0, 30.0, 1.0
-"""Seconds to wait for the first response, for later responses, and before asking an overloaded server again."""
+"""Seconds to wait for the first response, for later responses, and before retrying an overloaded server."""
 _OVERLOADED, _REFUSED = {429, 502, 503, 504}, {401, 403}
 API = "/api/2.0/mlflow"
 _PAGE, _RUNS, _TOGETHER, _THREADS = 25_000, 1_000, 100, 8

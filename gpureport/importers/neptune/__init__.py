@@ -1,1 +1,1 @@
-"""Reads Neptune runs: `stored` and `live` find them, `hardware` builds rows, and `runs` the recordings."""
+"""Reads Neptune runs: `stored` and `live` find runs, `hardware` builds rows, and `runs` builds recordings."""

@@ -83,7 +83,7 @@ class NameMap(NamedTuple):
 
 
 def find_processes(run: Stored, chosen: NameMap) -> list[Process]:
-    """Return a run's namespaces; a series such as `train/memory` defines none."""
+    """Return a run's namespaces; a series such as `train/memory` defines no namespace."""
     found: dict[tuple[str, bool], Process] = {}
     named = {path.rpartition("/")[0] for path in run.scalars if path.endswith(("/hostname", "/pid", "/tid"))}
     named |= {*chosen.namespaces}
@@ -247,7 +247,7 @@ def _mark_starts(times: IntArray) -> BoolArray:
 
 
 def _drop_copies(blocks: Sequence[DeviceRows]) -> list[DeviceRows]:
-    """Return a device's rows, keeping only the shortest process's where processes overlap."""
+    """Return a device's rows, keeping only those of the shortest process where processes overlap."""
     kept: list[DeviceRows] = []
     for block in sorted(blocks, key=lambda each: (int(each.times[-1] - each.times[0]), each.process.path)):
         copies = np.zeros(len(block.times), dtype=np.bool_)

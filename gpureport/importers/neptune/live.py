@@ -1,7 +1,7 @@
 """Reads runs from a self-hosted Neptune server through Neptune's client; Neptune's public service has closed.
 
-The client reads its time limit from the environment, returns times in the zone of its process, and
-writes to standard output. So it runs in a separate process, which is ended if it does not respond.
+The client reads its time limit from the environment, returns times in its process's time zone, and
+writes to standard output. So it runs in a separate process, which is terminated if it does not respond.
 """
 
 import json

@@ -89,7 +89,7 @@ _PART = re.compile(r"(?P<run>.*?)_?part_(?P<number>\d{1,18})\.parquet(?:\.tmp)?"
 _DAMAGE = (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError, ValueError, KeyError)
 _HOUR = 3_600_000_000
 _QUARTER, _NEAR = _HOUR // 4, 120_000_000
-"""Unit of zone offsets, and how far the first sample may be from a multiple of it."""
+"""Unit of time zone offsets, and how far the first sample may be from a multiple of it."""
 Found = dict[tuple[str, str], Stored]
 
 
@@ -226,9 +226,9 @@ def correct_local_times(run: Stored, hardware: Iterable[str], tz: str | None) ->
     whole = round(off / _QUARTER) * _QUARTER
     if is_off := 0 < abs(whole) <= 14 * _HOUR and abs(off - whole) < _NEAR:
         hours = f"{abs(whole) / _HOUR:g} h {'before' if whole < 0 else 'after'}"
-        why = "so the export labels local times as UTC: give the exporting machine's zone with --tz"
+        why = "so the export labels local times as UTC: give the exporting machine's time zone with --tz"
         if tz:
-            why = f"even with --tz {tz}: the export was made in another zone, or monitoring began late"
+            why = f"even with --tz {tz}: the export was made in another time zone, or monitoring began late"
         notes.append(f"the first sample lies {hours} the creation of the run, {why}")
     run.series, run.notes, run.rejected = series, notes, [*run.rejected, *list_rejected({NO_TIME: left})]
     return is_off and not tz

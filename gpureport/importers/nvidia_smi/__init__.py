@@ -110,7 +110,7 @@ _READ_NAMES = {name: partial(_read_name, pattern=_ID) for name in ("uuid", "bus_
 
 @lru_cache(100_000)
 def read_cell(find: Callable[[str], Column | None], name: str, text: str) -> tuple[Any, str | None]:
-    """Return a cell's value, or None and why; both are None if it is damaged."""
+    """Return a cell's value, or None and the reason; both are None if the cell is damaged."""
     column, why = find(name), absence(text) or (text if text in LOST_WORDS else None)
     if column is None or why is not None:
         return None, why

@@ -291,7 +291,7 @@ _MOST_LINES, _ABOVE, _LONGEST = 3, 4, 1_000
 _SOUND = re.compile(r"[+|][-=].*|\|(?:[^|]*\|){1}|\|(?:[^|]*\|){4}|\D*")
 """Matches lines that are not about a GPU: borders, headings, processes and MIG instances."""
 _LACKS = "Tables lack clock event reasons, and whole watts hide throttling; use --query-gpu. Process lists are ignored."
-_ZONES = "Times above the tables name a zone, but they are read as written, without conversion."
+_ZONES = "Times above the tables specify a time zone, but are read as written, without conversion."
 _WORDS = r"N/A|ERR!|On|Off"
 _GPU_LINES = re.compile(
     rf"\| *(\d+) +(\S.*?) +(?:{_WORDS}|WDDM|TCC|MCDM) *"

@@ -57,7 +57,7 @@ _SERIES = {
 `--gpm-metrics` (Hopper and newer; driver 580.159.04 on an H100). `temp` is the only temperature in old drivers.
 """
 _USUAL = {count + 3: ["Date", "Time", "gpu", *[*_SERIES][:count]] for count in (11, 21)}
-"""Columns of `dmon -o DT` by their number: the default columns, and all columns of `-s` (R550 and newer)."""
+"""Columns of `dmon -o DT` by column count: the default columns, and all columns of `-s` (R550 and newer)."""
 _UNITS = "#YYYYMMDD, HH:MM:SS, Idx, W, C, C(?:, %){6}, MHz, MHz(?:, %, bool(?:, MB){3}(?:, errs){3}(?:, MB/s){2})?"
 _HEADERLESS = re.compile(rf"(?:{_UNITS}| ?\d{{8}}, \d\d:\d\d:\d\d(?:, *(?:\d+|-))+)\s*", re.ASCII)
 _OTHER_UNITS = re.compile("#YYYYMMDD, HH:MM:SS, Idx, [^#]")
@@ -150,17 +150,17 @@ def _whole_gpus(layout: Layout, rows: Rows, account: Account, clock: list[int]) 
 
 
 _PMON_NOTE = (
-    "The log lists processes (pmon). Their number per GPU and their memory are kept. If a GPU has only one process, "
-    "the process's sm is used as the GPU's utilisation. To record the real one, use nvidia-smi dmon -o DT."
+    "The log lists processes (pmon). The number and memory of each GPU's processes are kept. If a GPU has only one "
+    "process, the process's sm is used as the GPU's utilisation. To record the real one, use nvidia-smi dmon -o DT."
 )
 _APPS_NOTE = (
-    "The log lists processes. Their number per GPU and their memory are kept; the GPU itself uses more memory. "
+    "The log lists processes. The number and memory of each GPU's processes are kept; the GPU itself uses more memory. "
     "A GPU without processes has no row."
 )
 PMON = re.compile(r"\s*#?\s*(?:date[\s,]+)?(?:time[\s,]+)?gpu[\s,]+pid[\s,]+type\b", re.IGNORECASE)
 _IDENTITY = {"gpu": "index", "gpu_uuid": "uuid", "gpu_bus_id": "bus_id", "gpu_serial": "serial", "gpu_name": "model"}
 _ENDED = {"max_memory_usage", "time", "gpu_util", "gpu_utilization", "mem_util", "mem_utilization"}
-"""Fields about ended processes, which do not describe a GPU at one time."""
+"""Fields about finished processes, which do not describe a GPU at one time."""
 _FIELDS = {TIME, *_IDENTITY, *_ENDED, "used_gpu_memory", "used_memory", "gpu_instance_id", "compute_instance_id"} | {
     *("process_name", "name", "pid")
 }

@@ -36,7 +36,7 @@ from gpureport.importers.source_text import Piece, RawFile, Text, head, head_tex
 NAME = "nvidia-smi --query-gpu"
 _STAMP = re.compile(r"(?:\d{4}([/-])\d\d\1\d\d[ T]|\d{8}[ T])\d\d:\d\d:\d\d(?:[.,]\d{1,6})?\s*$")
 _COMPLETE = re.compile(r".*(?:%|MiB|W|MHz|\]|Active|abled|N/A)|0x[0-9A-Fa-f]{16}")
-"""Matches cells that are complete, because they cannot be the beginning of another cell."""
+"""Matches complete cells, which cannot be the start of another cell."""
 _CUT_NOTE = "The log does not end with a newline, so its last line may be cut off."
 _STAMPED = len("2026/03/14 09:26:53")
 _ODD = ("\0", "\ufffd", TIME)
@@ -194,7 +194,7 @@ def _parse(pieces: Iterable[Piece], log: "QueryLines") -> Iterator[tuple[Layout,
 def complete_row(line: str, layout: Layout, *, begun: bool = True, ended: bool = True) -> tuple[str, str] | None:
     """Return the row at the end of a line, and the text before it, or None if there is no row.
 
-    A row whose beginning may be lost needs a stamp. If its end may be lost, its last cell is treated
+    A row whose start may be lost needs a timestamp. If its end may be lost, its last cell is treated
     as cut off; there is no row if only that cell identifies the GPU.
     """
     cells, width = line.split(layout.delimiter), len(layout.columns)

@@ -23,7 +23,7 @@ from gpureport.redaction import redact_start
 
 __all__ = ["Record", "Stamp", "form"]
 Meaning = tuple[str, str]
-"""A metric or attribute, and the unit of numbers without one."""
+"""A metric or attribute, and the unit for bare numbers."""
 Meanings = Mapping[str, Meaning]
 Column = tuple[int, int | None, str, Meaning]
 Form = tuple[str, Callable[[str], bool], Callable[..., Iterator[columns.Rows]]]
@@ -105,7 +105,7 @@ class ToolLog:
                     explain=self.explain,
                     longest=self.longest.get(name, LONGEST_LINE),
                 )
-        what = f"it does not begin like any of these: {', '.join(name for name, *_ in self.forms)}"
+        what = f"its start matches none of these formats: {', '.join(name for name, *_ in self.forms)}"
         raise SourceError(str(file.path), what, "leave out --source-kind, or change it", code="not_of_this_kind")
 
 
@@ -181,7 +181,7 @@ _QUANTITY = re.compile(
     re.ASCII,
 )
 _SPELLINGS = {"celsius": "C", "watt": "W", "watts": "W", "mb": "MB", "mib": "MiB", "gb": "GiB", "w": "W", "°f": "F"}
-"""Other spellings of units; a GB of GPU memory has 1024³ bytes."""
+"""Other spellings of units; a GB of GPU memory is 1024³ bytes."""
 
 
 NO_VALUE = "no value it can have"

@@ -191,7 +191,7 @@ _STATS = {
 _SECTION = re.compile(r"\| (?:GPU ID: (\d{1,4})|Summary) *\|", re.ASCII)
 _FIGURE = re.compile(r"\| ([^|*]+?) *\*? *\| (?:Avg: )?([^|,]*?)(?:,[^|]*)? *\|")
 _MEANS = (
-    "The statistics of a job are means over the whole job, and its peak memory. They are placed at the start and "
+    "The statistics of a job are means over the whole job, except peak memory. They are placed at the start and "
     "end of the job, and do not show what happened in between."
 )
 _SUMMARY = "A summary does not state the number of GPUs, so it is read as one GPU."

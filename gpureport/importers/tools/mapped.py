@@ -1,4 +1,4 @@
-"""Reads tables whose columns are explained by a map, and drafts maps."""
+"""Reads tables whose columns are described by a map, and drafts maps."""
 
 import json
 import re

@@ -211,7 +211,7 @@ def read_nvitop(lines: Iterable[str], first: int, account: Account) -> Iterator[
     """Yield the rows of a `ResourceMetricCollector`.
 
     `collect()` returns means since the last `clear()`. If a script never calls `clear()`, the mean
-    between two rows is computed from their means, each weighted by its duration.
+    between two rows is computed from their means, weighted by duration.
     """
     before: tuple[int, float, dict[int, float]] | None = None
     for number, (time, lasted, figures, of_means), row in tools.table_rows(lines, first, account, _find_windows):

@@ -1,4 +1,4 @@
-"""SVG elements. On pages, x is in per cent, so that figures fit any width. In print and in images, it is in points.
+"""SVG elements. On pages, x is in per cent, so that figures fit any width. In print and images, x is in points.
 
 No element has a style attribute, since a content security policy may forbid it. Each figure has an id prefix.
 CSS shows `wide-only` text on wide pages and `narrow-only` text on narrow ones.

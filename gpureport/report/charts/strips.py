@@ -124,7 +124,7 @@ def draw_interval_chart(chart: IntervalChart, width: float = PANEL) -> str:
 
 
 def _find_ends(chart: IntervalChart) -> tuple[float, float]:
-    """Return the ends of an axis. Dots start at zero only if it is near."""
+    """Return the ends of an axis. A dot axis starts at zero only if zero is near."""
     ends = [end for row in chart.rows if row.value is not None for end in (row.value, *(row.interval or ()))]
     ends += [run.value for row in chart.rows for run in row.runs]
     low, high = min(ends), max([*ends, chart.end or 0.0])
@@ -180,7 +180,7 @@ def _draw_box(x: float, y: float, width: float, height: float, colour: str) -> s
 def draw_report(
     report: Report, widths: tuple[float | None, float | None, float | None] = (None,) * 3, *, full: bool = True
 ) -> dict[str, Any]:
-    """Return figures by the names that templates use. Figures in rows end with their axis."""
+    """Return figures by the names that templates use. Figures in rows have their axis at the end."""
     row, page, box = widths
     histories = [(each.id, each.history) for each in report.rows if each.history]
     return {

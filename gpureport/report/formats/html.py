@@ -1,4 +1,4 @@
-"""The report as one HTML file, complete without network or scripts, and readable without CSS."""
+"""The report as one HTML file that works without a network, scripts or CSS."""
 
 import re
 from base64 import b64encode
@@ -148,7 +148,7 @@ def _meaning_filter(definitions: Sequence[Fact]) -> Callable[[Context, str], str
 
 
 def term_filter(definitions: Sequence[Fact]) -> Callable[[Context, str], Markup]:
-    """Return a filter that escapes text and adds a tooltip to the first, longest term in it."""
+    """Return a filter that escapes text and adds a tooltip to its first term (the longest match)."""
     texts = _meaning_filter(definitions)
     names = sorted((fact.name for fact in definitions), key=len, reverse=True)
     words = (("(?:GPU )?" if name.startswith("GPU ") else "") + re.escape(name.removeprefix("GPU ")) for name in names)

@@ -25,7 +25,7 @@ _LEAST = (
     *(("bars", 2), ("rows", 1), ("runs", 1), ("details", 1), ("uses", 0), ("signals", 0), ("tiles", 0)),
     *(("actions", 1), ("rows", 0), ("details", 0), ("bars", 0), ("actions", 0)),
 )
-"""Steps that shorten a screen until it fits. Each limits the entries of a part."""
+"""Steps that shorten a screen until it fits. Each step limits the entries of a part."""
 _CLASSES = (
     *("computing", "short_pauses", "hollow", "low_use", "throttled", "waiting_for_input"),
     *("idle", "unused", "held", "startup", "tail", "gpu_lost", "no_samples"),
@@ -182,7 +182,7 @@ def draw_bar(segments: Sequence[TimeSegment], longest: float, length: int, signs
 
 
 def _shorten_alike(names: Sequence[str]) -> list[str]:
-    """Return long names without their common start."""
+    """Return long names without their common prefix."""
     start = len(commonprefix(names)) if max(map(len, names)) > _NAME else 0  # noqa: RUF071 - of any names
     return [f"…{name[start:]}" for name in names] if 1 < start < min(map(len, names)) else [*names]
 

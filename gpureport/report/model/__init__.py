@@ -1,1 +1,1 @@
-"""The content of a report. Every format prints it, and JSON uses its field names."""
+"""The content of a report, which every format prints; JSON uses the field names."""

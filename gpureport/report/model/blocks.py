@@ -89,7 +89,7 @@ class Block:
     """A heading and its content, printed in the order of the fields.
 
     Attributes:
-        anchor: id of the section that begins here; empty if the block belongs to the previous section.
+        anchor: id of the section that starts here; empty if the block belongs to the previous section.
         part: name in `_LEAST` (see `terminal.py`) for shortening the block, or empty.
         label: text beside the title.
         level: 2 for the title of a section, 3 within a section, 4 for a lead-in.

@@ -10,13 +10,13 @@ class Change:
     """How a figure changed from one step to another.
 
     Attributes:
-        text: the percentage change (`−52%`), or as a multiple if at least tenfold (`12 times`).
+        text: the change as a percentage (`−52%`), or as a multiple if at least tenfold (`12 times`).
         interval: its 95% interval in words (`−58 to −45%`), if any.
         verdict: `better`, `worse`, `no clear change`, `not enough data`, `unconfirmed (one run each)` or `unconfirmed
             (one run on one side)`; empty if neither direction is better.
-        comparisons: number of comparisons if only the Holm correction prevents a clear verdict; otherwise None.
+        comparisons: number of comparisons if only the Holm correction prevents a clear verdict; else None.
         arrow: `up` or `down`; empty if the figure stayed the same.
-        since: the step that the change is measured from, unless it is the previous one.
+        since: the step from which the change is measured, unless it is the previous one.
     """
 
     text: str
@@ -97,7 +97,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action. At most three are shown, most promising first.
+    """One of up to three actions, most promising first.
 
     `finding` is the id of the row that led to it, if any. A trial addresses unexplained pauses.
     """

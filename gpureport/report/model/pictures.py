@@ -175,7 +175,7 @@ class ClassShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeBar:
-    """The GPU time of a run or step (`whole`) or of one GPU, without `no_job`, the time without a job."""
+    """The GPU time of a run or step (`whole`) or of one GPU, excluding `no_job`, the time without a job."""
 
     label: str
     whole: bool
@@ -187,7 +187,7 @@ class TimeBar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingMark:
-    """An interval of a finding on a strip. A `whole` one covers nearly all of the run."""
+    """An interval of a finding on a strip. A `whole` mark covers nearly all of the run."""
 
     card: str
     severity: str
@@ -239,9 +239,9 @@ class TimelineStrip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """The strips of one run on the time axis of the report. If there are none, `absent` says why.
+    """One run's strips on the report's time axis. If there are no strips, `absent` says why.
 
-    `caption` describes the sampling and the clock, and `column` how much time a column of the figure covers.
+    `caption` describes the sampling and the clock; `column` is the time per column of the figure.
     """
 
     label: str

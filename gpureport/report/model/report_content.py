@@ -1,6 +1,6 @@
 """The content of a report as printable text, with raw values where a format needs them.
 
-Renderers compute nothing. Times are seconds since the first sample of the run unless a name says otherwise; text
+Renderers compute nothing. Times are seconds since the run's first sample unless a name says otherwise; text
 contains no markup or control characters.
 """
 
@@ -134,7 +134,7 @@ class FindingRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuTable:
-    """A table of a run's GPUs, and sentences about outliers, or `same` without any."""
+    """A table of a run's GPUs, and sentences about outliers, or `same` if there are none."""
 
     label: str
     table: Table
@@ -165,7 +165,7 @@ class RunQuality:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotJudgedLine:
-    """Checks that lack the same data. `where` is empty if all runs and devices lack it."""
+    """Checks that lack the same data. `where` is empty if all runs and devices lack the data."""
 
     kinds: tuple[str, ...]
     where: str
@@ -274,11 +274,11 @@ class ComparisonPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A whole report.
+    """A report.
 
     The open part of the page shows `subtitle`, `verdict`, `tiles`, `spent`, `use` or `worst`, `actions` and `steps`.
     The rest is in folds, in an appendix, or in the full form. `folds` has the summary line of each fold. `order`
-    describes the order of the finding cards. If `has_target` is true, a tile shows the time to the user's target.
+    describes the order of the finding cards. If `has_target`, a tile shows the time to the user's target.
     """
 
     title: str

@@ -52,7 +52,7 @@ class Table:
 def build_table(
     columns: Sequence[str], rows: Iterable[Sequence[Cell | str]], *notes: str, in_words: Sequence[str] = ()
 ) -> Table:
-    """Return a table. Rows begin with their head. The columns `in_words` hold no numbers."""
+    """Return a table. Rows start with a heading. The columns `in_words` contain no numbers."""
     cells = ([Cell(text=each) if isinstance(each, str) else each for each in row] for row in rows)
     return Table(
         columns=tuple(columns),

@@ -48,7 +48,7 @@ _NAMING = re.compile(
     r"|gateway|broker|ur[il])(?:$|[._/-](?:name|list|address)$)",
     re.IGNORECASE,
 )
-"""Matches names of params that usually hold hosts."""
+"""Matches names of params that usually contain hosts."""
 _NAMED = re.compile(
     r"(?<![\w.-])(?P<option>--?)?[\w.-]*?(?:hosts?|hostname|nodelist|addr|address|endpoint|server|machine)"
     r"(?:=|(?(option)[ \t]{1,4}|=))[\"']?([A-Za-z][\w.\[\],-]*\w\]?)",
@@ -77,7 +77,7 @@ _KERNEL = (
     (re.compile(r"\bname=[^,]*"), "name=<process>"),
 )
 _ENDS = re.compile(r"\.(?:csv|tsv|txt|log|out|err|jsonl?|ndjson|xml|db|gz|zst|bz2|xz)", re.IGNORECASE)
-"""File extensions to keep. Any other could be part of a host name."""
+"""File extensions to keep. Any other suffix could be part of a host name."""
 _SHORTEST = 3  # minimum length of a name; a shorter one could be part of a word
 _SHOWN = 8
 _NAME = "<name>"
@@ -152,7 +152,7 @@ class _SharedNames:
                 self.texts.setdefault(name, _NAME)
 
     def hide_host(self, host: str) -> str:
-        """Return `host-1` and so on. A name without a domain matches the first host so named."""
+        """Return `host-1` and so on. A name without a domain matches the first host with that name."""
         name, short = host.lower(), shorten_node(host)
         if name not in self._numbers:
             namesakes = self._namesakes.setdefault(short, [])
@@ -163,7 +163,7 @@ class _SharedNames:
         return f"host-{self._numbers[name]}"
 
     def tell_apart(self, what: str, text: str, hidden: str) -> str:
-        """Return the hidden form of a text, numbered if another text has that form."""
+        """Return the hidden form of a text, numbered if another text has the same form."""
         if text != hidden and (what, text) not in self._shown:
             numbered = chain([hidden], (f"{hidden} {number}" for number in count(2)))
             # each iterator continues where it last stopped

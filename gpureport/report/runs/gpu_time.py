@@ -41,7 +41,7 @@ def no_job_gpu_seconds(analyses: Iterable[Analysis]) -> float:
 
 
 def name_base(runs: Iterable[ReportRun], whole: str = "") -> str:
-    """Name the base of shares."""
+    """Return what shares refer to, in words."""
     analyses = [run.analysis for run in runs]
     named = whole or ("the jobs' time" if no_job_gpu_seconds(analyses) else "the run")
     return "the observed time" if any(is_mostly_unseen([each]) for each in analyses) else named
@@ -68,12 +68,12 @@ def is_mostly_unseen(analyses: Sequence[Analysis]) -> bool:
 
 
 def measure_base(analyses: Sequence[Analysis]) -> float:
-    """Return the job time, or its observed part if most has no data."""
+    """Return the job time, or its observed part if most of it has no data."""
     return job_gpu_seconds(analyses) * (1 - unobserved_ratio(analyses) if is_mostly_unseen(analyses) else 1)
 
 
 def measure_own_seconds(time: GpuTime) -> float:
-    """Return this base for one GPU."""
+    """Return the base of shares for one GPU."""
     is_partly_seen = 0 < time.seen_seconds < (1 - gains.MOST_UNSEEN_RATIO) * time.job_seconds
     return time.seen_seconds if is_partly_seen else time.job_seconds
 

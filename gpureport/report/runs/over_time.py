@@ -108,7 +108,7 @@ def read_samples(run: ReportRun, series: DeviceSeries, metric: str, *, is_mean: 
 
 
 def accumulate(starts: FloatArray, ends: FloatArray, values: FloatArray) -> Average:
-    """Return a function that averages between bucket edges. It splits samples to avoid aliasing."""
+    """Return a function that averages between bucket edges, splitting samples to avoid aliasing."""
     known = ~np.isnan(values)
     bounds = np.maximum.accumulate(np.column_stack([starts[known], ends[known]]).ravel())
     seconds = bounds[1::2] - bounds[::2]
@@ -138,7 +138,7 @@ class ClassHistory:
         self.bucket_seconds = run.seconds / self._count
 
     def list_stretches(self, devices: Sequence[str]) -> tuple[ClassStretch, ...]:
-        """Return mean class intervals. Their order in a bucket is unknown, so it alternates."""
+        """Return mean class intervals. The order within a bucket is unknown, so it alternates."""
         self.prepare(devices)
         known = [seconds for device in devices if (seconds := self._traced[device]) is not None]
         if not known:

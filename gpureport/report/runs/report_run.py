@@ -62,7 +62,7 @@ class ReportRun:
         return self._names.get(device) or display.clean(device)
 
     def devices(self, ids: Sequence[str]) -> str:
-        """Return `GPUs 0 and 3`, `all 8 GPUs` or `12 of 64 GPUs`. No ids means all GPUs."""
+        """Return `GPUs 0 and 3`, `all 8 GPUs` or `12 of 64 GPUs`. An empty list means all GPUs."""
         gpus = {gpu.id for gpu in self.run.gpus}
         unique = list(dict.fromkeys(ids)) or [gpu.id for gpu in self.run.gpus]
         if len(gpus) > 1 and gpus.issuperset(unique) and len(unique) == len(gpus):

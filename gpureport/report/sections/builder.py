@@ -179,7 +179,7 @@ def build_fold_lines(report: Report) -> tuple[Fact, ...]:
 
 
 def add_decision(content: Report, trial: dict[str, Any], advice: tuple[str, list[str]] | None) -> Report:
-    """Return a report that begins with a trial's decision, what was advised and tried, and the outcome."""
+    """Return a report that starts with a trial's decision, what was advised and tried, and the outcome."""
     line, notes = advice or ("", [])
     suggested, advised, rows = shlex.split(line), set[tuple[str, str]](), list[list[str]]()
     end = suggested.index("--") if line else 0

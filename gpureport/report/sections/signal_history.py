@@ -20,7 +20,7 @@ from gpureport.report.wording import display, terms
 _BUCKETS = 240
 _OTHERS = 7  # maximum number of other GPUs, drawn in grey
 _MARGIN, _SHORTEST_INTERVALS = 0.5, 20
-"""Margin of a crop relative to the shaded time, and fewest samples in it."""
+"""Margin of a crop relative to the shaded time, and its minimum number of samples."""
 _CROPPED, _WHOLE = 0.5, 0.95
 """Shares of the run above which a finding is not cropped, and not shaded."""
 _BUSY, _HEALTHY_PANELS = 95.0, 2
@@ -85,7 +85,7 @@ _BY_KIND = {kind: signals for kinds, signals in _SHOWN.items() for kind in kinds
 _TIMES = {"thermal_throttle": "while hot", "hw_throttle": "while slowed", "periodic_stall": "while stalled"}
 _TIMES |= dict.fromkeys(("cpu_bound", "cpu_bound_single", "io_bound", "transfer_bound"), "while waiting")
 _TIMES |= dict.fromkeys(("idle_gap", "startup_idle", "tail_idle"), "while idle")
-"""Words to print after a figure for the shaded time, by kind."""
+"""Words printed after a figure for the shaded time, by kind."""
 
 
 def format_value(signal: Signal, value: float, *, bare: bool = False) -> str:
@@ -110,7 +110,7 @@ class _View(NamedTuple):
 def build_history(
     run: ReportRun, findings: Sequence[Finding] = (), *, is_cropped: bool = False
 ) -> SignalHistory | None:
-    """Return the signals of a GPU with findings, or of the hottest."""
+    """Return the signals of a GPU with findings, or of the hottest GPU."""
     gpu, kind = _choose_gpu(run, findings), findings[0].kind if findings else ""
     if gpu is None or run.seconds <= 0:
         return None

@@ -38,7 +38,7 @@ _MOST_STEPS, _MOST_GPUS = 12, 8  # Most steps, and most GPUs with separate bars.
 _ROOM = 1.25  # Longest axis with intervals, relative to the longest bar.
 _APART = 0.03  # lost share above the median that needs a separate bar
 _WORTH_A_COLOUR, _MUCH = 0.05, 0.1
-"""Lost shares that colour a note: above the best GPU, and of a single GPU."""
+"""Lost shares that colour a note: above the best GPU's, and of a single GPU."""
 _MOST_UNKNOWN = 0.02  # Minimum unobserved share that a note mentions.
 _FEWEST_ALIKE = 5  # Minimum number of GPUs with equal times that share a bar.
 _MOST_DIGITS = 10_000.0
@@ -219,7 +219,7 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
     quarters = tuple(Tick(at=longest * part / 4, text=display.percent(part / 4)) for part in range(5))
     is_uneven = min(time.job_seconds for time in times) < (1 - _NEGLIGIBLE) * longest
     return TimeSpent(
-        caption=f"Each bar is the time of one GPU.{describe_pauses(bars)}",
+        caption=f"Each bar shows the time of one GPU.{describe_pauses(bars)}",
         columns=("", "Mean power" if any(bar.beside for bar in bars) else ""),
         bars=tuple(bars),
         end=longest,
@@ -230,7 +230,7 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
 
 
 def _find_alike(times: Sequence[GpuTime]) -> list[bool]:
-    """Return the GPUs of each bar: equal GPUs share one or, if there are many, all but the worst."""
+    """Return which GPUs share a bar: equal ones or, if there are many, all but the worst."""
     if len(times) <= _MOST_GPUS:
         shares = [{name: amount / time.job_seconds for name, amount in time.seconds} for time in times]
         spent = [{name: display.percent(each) for name, each in own.items() if each >= _NEGLIGIBLE} for own in shares]

@@ -1,6 +1,6 @@
 """Printed numbers and log text. `number_format` contains the number formats.
 
-Functions return plain text, with a no-break space between a number and its unit. None and NaN
+Functions return plain text, with a no-break space between number and unit. None and NaN
 print as "not recorded", never as 0.
 """
 
@@ -59,7 +59,7 @@ def shorten(text: str, length: int) -> str:
 
 
 def shorten_middle(text: str, length: int) -> str:
-    """Shorten text in its middle, since names often differ at the end."""
+    """Shorten text in the middle, since names often differ at the end."""
     tail = length // 2
     return text if len(text) <= length else f"{text[: length - tail - 1].rstrip()}…{text[-tail:].lstrip()}"
 
@@ -77,7 +77,7 @@ def pad_to_width(text: str, width: int, *, right: bool = False) -> str:
 
 
 def lower_first(text: str) -> str:
-    """Lower-case the first letter for use in a sentence, unless it begins an abbreviation."""
+    """Lower-case the first letter for use in a sentence, unless it starts an abbreviation."""
     return text if text[1:2].isupper() else f"{text[:1].lower()}{text[1:]}"
 
 
@@ -143,7 +143,7 @@ throughput = _keep_together(partial(number_format.format_scaled, units=number_fo
 
 
 def duration_below(seconds: float, limit: float) -> str:
-    """Return a duration. Just below a limit, a decimal keeps it from rounding up: `19.5 s`."""
+    """Return a duration, with a decimal just below a limit to avoid rounding up: `19.5 s`."""
     is_rounded_up = seconds < limit <= round(seconds)
     return f"{math.floor(seconds * 10) / 10:.1f}{GAP}s" if is_rounded_up else duration(seconds)
 

@@ -29,7 +29,7 @@ from gpureport.report.wording import display, terms
 
 _MOST = 3
 _NOTABLE_SAVING, _MOST_OF_IT = 0.01, 0.5
-"""Shares of GPU time: least saving to state, and most waiting at which to advise a larger batch."""
+"""Shares of GPU time: smallest saving to state, and highest waiting share at which to advise a larger batch."""
 _SHORT_START, _SHORT_RUN = 600.0, 300.0
 """Seconds below which start-up is overrepresented, or longer runs are advised."""
 _MANY_CHECKS = 5  # Unassessed checks that call for a longer log.
@@ -176,7 +176,7 @@ def _list_measurements(
         yield 1, Action("Repeat each step", "Shows what is due to chance", text, "Even runs of the same job differ.")
     if any(UNTIMED in each for each in list_rejections([run.run for run in runs])):
         text = "SECONDS is the time between two rows of the same GPU."
-        yield 0, Action("Give --interval SECONDS", "Reads the rows without a time", text, "Most rows have no time.")
+        yield 0, Action("Give --interval SECONDS", "Reads rows without timestamps", text, "Most rows lack a timestamp.")
     # a log without CPU utilisation cannot show what GPUs wait for
     unknown = any(each.finding.kind in _UNEXPLAINED and each.finding.cause in {None, "unknown"} for each in every)
     if unknown and not any(_CPU in run.recording.rows.schema.names for run in runs):

@@ -30,7 +30,7 @@ LOST = "{lost} lost, {lost_share} of {run}"
 UNKNOWN_GAIN = "Gain not known"
 _WORKERS = "loader_workers"
 _LITTLE, _MOST = 0.5, 0.8
-"""Share below which the GPU computes little, and share of a run below which lengths are given."""
+"""Share below which the GPU computes little, and share of a run below which durations are given."""
 _LEAST_FALL = 0.005
 _format_lengths = partial(format_range, show=display.duration)
 _FORM = re.compile(r"<([^<>]*)>")
@@ -128,7 +128,7 @@ class Found:
         return names.pop() if len(names) == 1 else _OTHERS
 
     def list_evidence(self, metric: str, *statistics: str) -> Iterator[Evidence]:
-        """Yield each finding's first evidence whose statistic is, or begins with, a name."""
+        """Yield each finding's first evidence whose statistic is, or starts with, a name."""
         for finding in self.findings:
             known = [each for each in finding.evidence if metric in {each.metric, "*"}]
             named = [each for wanted in statistics for each in known if each.statistic == wanted.rstrip(".")]

@@ -34,7 +34,7 @@ _ABSENT = {display.NOT_RECORDED, "none seen", "not known"}
 
 
 class _Column(NamedTuple):
-    """`margin` is the least difference that makes an outlier. `summary` combines GPUs."""
+    """`margin` is the smallest difference that makes an outlier. `summary` combines GPUs."""
 
     title: str
     prose: str

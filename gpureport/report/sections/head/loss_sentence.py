@@ -76,7 +76,7 @@ def name_loss(name: str, analyses: Sequence[Analysis]) -> str:
 
 
 def explain_lower_bound(analyses: Sequence[Analysis]) -> str:
-    """Return why more GPU time may have been lost than is known, or "" if none was."""
+    """Return why more GPU time may have been lost than is known, or "" if all losses are known."""
     pauses = gpu_time.excessive_short_pauses(analyses)
     if pauses is not None:
         return f"short pauses took {display.percent(pauses)}"
@@ -138,7 +138,7 @@ def is_low_mid_job(analyses: Sequence[Analysis]) -> bool:
 
 
 def _measure_use(analyses: Sequence[Analysis]) -> tuple[float, float, float]:
-    """Return the GPU-seconds of computing, of known use, and outside the work."""
+    """Return the GPU-seconds of computing, of known utilisation, and outside the work."""
     times = [time for analysis in analyses for time in analysis.gpu_time]
     seconds = gpu_time.seconds_by_class(times)
     idle = gpu_time.seconds_by_cause(times).get("idle", {})

@@ -26,7 +26,7 @@ UNTIMED = "pass --interval SECONDS to read them"
 _LARGE_STEP = 60.0
 """Minimum backward clock step to mention, in seconds. Clock daemons make smaller steps."""
 _FEW_SAMPLES, _FAR_APART, _FEWEST = 30, 60.0, 12
-"""Fewest samples for reliable shares if they are this many seconds apart, and if closer."""
+"""Fewest samples for reliable shares at intervals of this many seconds, and at shorter ones."""
 _PAIRS, _JOBS = 3, 6  # Maximum step pairs and jobs to name.
 _MOST_NAMES = 120  # Longest list of names; if longer, just the first.
 
@@ -88,9 +88,7 @@ def describe_recording_order(steps: Sequence[Step]) -> str:
     named = [f"{display.clean(one.label)}, then {display.clean(other.label)}" for one, other in found]
     if not named:
         return ""
-    return (
-        f"Steps not alternated (A B A B), so machine drift can look like a change: {display.join_first(named, _PAIRS)}."
-    )
+    return f"Steps were not alternated (A B A B), so drift can look like a change: {display.join_first(named, _PAIRS)}."
 
 
 def _describe_unfinished(runs: Sequence[Run]) -> str:

@@ -36,7 +36,7 @@ _FATES = {
     ChangeKind.RESOLVED: "Gone",
     ChangeKind.NEW: "New",
     ChangeKind.PERSISTING: "Still there",
-    ChangeKind.CANNOT_TELL: "Assessed in only one of the two",
+    ChangeKind.CANNOT_TELL: "Assessed in only one of the steps",
 }
 _Shown = Sequence[tuple[differences.FigureFormat, Delta]]
 _LOSSES = 3  # maximum number of named losses

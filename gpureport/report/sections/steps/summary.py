@@ -112,7 +112,7 @@ def _list_causes(comparison: Comparison, delta: Delta) -> list[str]:
 
 
 def _describe_step_change(base: Step, step: Step) -> str:
-    """Return the change named by a label: `more loader workers` for `2-more-workers`."""
+    """Return the change that a label describes: `more loader workers` for `2-more-workers`."""
     words = re.split(r"[-_\s]+", re.sub(r"^[\W_]*(?:\d+[-_.]+)?", "", display.clean(step.label)).strip())
     if len(words) <= 1 or not all(re.fullmatch("[A-Za-z]{2,}", word) for word in words):
         return ""
