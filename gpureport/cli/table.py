@@ -95,7 +95,7 @@ COMMANDS = {
         """Every setting is recorded in several rounds, each in random order. In COMMAND, {NAME} becomes the value
         of a setting, and {folder} the folder of the run. The first value of each setting is the current one.
         After an interruption, the same command continues the trial. The exit code is 0 if a setting is chosen, 1 if
-        every setting failed or lowers the quality, and 4 if there is no clear best setting.""",
+        every setting failed or lowers quality, and 4 if there is no clear best setting.""",
         "try -o trial --set workers=2,4,8 -- python train.py --workers {workers}",
         "folder sets basis repeat budget target work host_only / design record_interval better throughput store config",
         (click.Argument(["command"], nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND..."),),

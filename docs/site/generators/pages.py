@@ -65,14 +65,14 @@ def _describe_metric(metric: Metric) -> tuple[str, str]:
 _LIMITS = f"""# Limits
 
 {MADE}
-Input is limited, so that a broken or hostile file costs little. Beyond a limit, the input is refused, unless the last
-column says otherwise, and one line says what to do. A run that is left out is named, and the others are read.
+Input is limited, so that a broken or hostile file does little harm. Beyond a limit, input is refused, unless the last
+column says otherwise, and a message says what to do. Omitted runs are listed, and the others are read.
 """
 
 _MEMORY = """## How little memory is enough
 
 With a limit on mapped memory (`ulimit -v`), `ingest` and `analyze` need 600 MB for a log with 1,000 rows, and other
-commands 800 MB on two cores. With less, a command ends with a line that says so, or OpenBLAS or Arrow aborts; a partly
+commands 800 MB on two cores. With less, a command ends with a message saying so, or OpenBLAS or Arrow aborts; a partly
 stored run is never listed.
 """
 

@@ -13,7 +13,7 @@ sites, histories and files for CI, in printed output, in errors and in traceback
 _NAMES = """## Names
 
 A value is treated as secret if its name suggests so: in params and tags, on command lines, in URL queries, in JSON,
-in headings and cells of tables, and wherever a text contains `name=value`, `name: value` or `--name value`. A name is
+in table headings and cells, and wherever a text contains `name=value`, `name: value` or `--name value`. A name is
 split at punctuation and capitals: `wandb.apiKey` is `wandb`, `api` and `key`.
 
 - anywhere in the name, without punctuation: {anywhere} (`db.password`, `API_KEY`)
@@ -22,19 +22,19 @@ split at punctuation and capitals: `wandb.apiKey` is `wandb`, `api` and `key`.
 
 `token`, `key` and `auth` also name settings. In params, tags and texts, they are ignored next to one of: {model}.
 Plurals (`max_tokens`) and words before the last (`key_dim`) are ignored if the value is a number, `true` or `false`.
-Ordinary words are ignored too: {others}. In sentences, plain words and short numbers after `token:` and `key:` remain.
+Ordinary words are ignored too: {others}. In sentences, plain words and short numbers after `token:` or `key:` are kept.
 On a command line, neighbouring words do not matter: hiding a value does less harm than showing a password.
 """
 _FORMS = """## Forms
 
-Values of these forms are secrets under any name: {forms}. So are users and passwords in addresses
+Values in these forms are secret under any name: {forms}. So are users and passwords in addresses
 (`https://user:password@host`, `user:password@host`, and look-alikes such as `mAP:50@person`), `Bearer …`, `Basic …`,
 everything after `Authorization:` and `Cookie:`, and random characters as the value of a param or tag and on a command
-line: {shortest} or more hexadecimal digits, or capitals, small letters and digits.
+line: {shortest} or more hexadecimal digits, or upper- and lower-case letters and digits.
 """
 _OWN = f"""## Your own
 
-`gpureport.toml`, in the folder where a command runs or named by `--config`, adds names and patterns:
+`gpureport.toml`, in the folder where a command runs or specified by `--config`, adds names and patterns:
 
 ```toml
 [secrets]
@@ -46,7 +46,7 @@ patterns = ["corp-", "*@intern"]   # words of any text
   `*` matches any characters.
 - A **pattern** is the beginning of a secret, in its exact case; the rest of the word is replaced too. `*` matches any
   characters except spaces, quotes and `, ; & ( ) < > |`.
-- There may be {MOST_SECRET_PATTERNS} of each, with up to {LONGEST_SECRET_PATTERN} characters.
+- Each list may have {MOST_SECRET_PATTERNS} entries of up to {LONGEST_SECRET_PATTERN} characters.
 - Names and patterns apply to every command, but not to help and Tab completion, which read no settings. A mistake in
   `[secrets]` stops every command. `record`, `ingest`, `runs`, `baseline` and `publish` have no `--config`: they use the
   file in the folder.
@@ -59,8 +59,8 @@ _STAYS = """## What is not replaced
   with a slash or a quote is not recognised.
 - Random characters in texts, and in params and tags whose names indicate checksums and ids: {checksums}.
 - Names that you choose for files, folders and baselines on disk.
-- A secret stored by an earlier version or before a setting: no command shows or exports it, but the files hold it until
-  `gpureport ingest --force LOG`. Nights in the history, and existing pages, stay as they are.
+- A secret stored by an earlier version or before a setting: no command shows or exports it, but files contain it until
+  `gpureport ingest --force LOG`. Nights in the history, and existing pages, are not changed.
 - Your sources: they are only read.
 """
 
