@@ -78,7 +78,7 @@ format_gpu_time, format_energy = partial(format_scaled, units=GPU_TIME), partial
 
 
 def format_percent(ratio: float) -> str:
-    """Return a ratio as a percentage, with a decimal below 10%. `display.percent` also adds a decimal near 100%."""
+    """Return a ratio as a percentage, with a decimal below 10%."""
     # rounded as in format_number
     points = round(100 * ratio, 6)
     if ratio and abs(points) < _LEAST_SHARE:

@@ -35,7 +35,7 @@ RECORDS_MISSING = f"{RECORD} records the GPU and host metrics that are missing h
 GPU_COMMAND = f"nvidia-smi --query-gpu={_QUERY} --format=csv -l 1 -f gpu.csv"
 DMON_COMMAND = "nvidia-smi dmon -s t -o DT > dmon.log"  # logs PCIe traffic, which the query lacks
 GPM_COMMAND = "nvidia-smi dmon --gpm-metrics 2,3,5,10 -o DT > gpm.log"
-"""Logs how much of a GPU is active, on Hopper and newer GPUs. `explanation.toml` contains this command."""
+"""Logs how much of a GPU is active, on Hopper and newer GPUs."""
 DCGM_COMMAND = "dcgmi dmon -e 203,155,150,140,252,1002,1004,1005 -d 1000 > dcgm.txt"
 """Logs GPU activity on older GPUs, with utilisation, power, temperatures and memory."""
 HOST_COMMAND = "sar -u -r -b -P ALL 1 > host.txt"  # Logs the machine, in local time like nvidia-smi.

@@ -337,7 +337,7 @@ def _name_gpu_models(run: Run, model: str) -> Run:
         if device.model is None:
             window = known.power_window if known and device.power_window == "unknown" else device.power_window
             devices[place] = replace(device, model=model, power_window=window)
-            notes[f"the GPU model {model} is from --gpu-model, since the log contains none"] = None
+            notes[f"the GPU model {model} is from --gpu-model, since the log lacks a full name"] = None
         elif device.model.casefold() != model.casefold() and (not known or find_gpu(device.model) is not known):
             notes[f"{device.id} is recorded as {device.model}, so --gpu-model {model} is not used for it"] = None
     return replace(run, devices=tuple(devices), quality=replace(run.quality, notes=tuple(notes)))

@@ -196,7 +196,7 @@ def _open_client(scheme: str, *, large: bool) -> "fs.FileSystem":
             connect_timeout=_CONNECT_SECONDS,
             request_timeout=_SILENT_SECONDS,
             retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
-            # a small object needs one request instead of three; for a large object, this might write only the beginning
+            # for a large object, this might write only the beginning
             allow_delayed_open=not large,  # type: ignore[call-arg]  # the stubs lack it
         )
     if scheme == "gs":

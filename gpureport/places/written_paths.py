@@ -13,7 +13,7 @@ from gpureport.regular_files import read_regular_file
 
 STORE, STORE_MARKER = ".gpureport", "store.json"
 STORE_PARTS = (STORE_MARKER, "runs", "baselines", "decisions", "history", "fleet", "index.parquet")
-"""Names that a store uses in its folder. Other names are allowed, such as `site` in a shared history."""
+"""Names that a store uses in its folder."""
 _TRACKED = "meta.yaml"
 _SAYS = b"lifecycle_stage:"
 _ANOTHER = "choose another name"

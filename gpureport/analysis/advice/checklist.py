@@ -49,7 +49,6 @@ def answer_checklist(
     idle = [kind for kind in _LITTLE_WORK if kind in found]
     metrics = [name for name in list_names(recording) if (one := recognise_metric(name)) and one.role in _SPEEDS]
     lacking = tuple(dict.fromkeys(name for one in missing for name in one.metrics))
-    # list a recording that several kinds need once
     others = "; ".join(dict.fromkeys(one.recording for one in missing if not one.metrics))
     holds: dict[str, object] = {
         "memory_reserved_at_once": facts.preallocated,

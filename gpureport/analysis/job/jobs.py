@@ -293,7 +293,9 @@ def draws_only_display(series: DeviceSeries) -> bool:
     least = float(np.min(series.known_values(MEMORY), initial=np.inf))
     if not EMPTY_MEMORY < least < PROCESS_MEMORY.value or (held > PROCESS_MEMORY.value).any():
         return False
-    return not (used > _DISPLAY_USE).any() and not (held[used > ACTIVE.value] > least + _DISPLAY_MEMORY).any()
+    busy = used > ACTIVE.value
+    is_light = not (used > _DISPLAY_USE).any() and busy.mean() < _NEARLY_ALL
+    return bool(is_light and not (held[busy] > least + _DISPLAY_MEMORY).any())
 
 
 @memoized

@@ -110,7 +110,6 @@ def _find_cause(context: Context, limits: Limits, series: DeviceSeries, gap: Gap
     is_last = gap.interval.end > (active.end if active else int(series.times[-1]))
     for host in [] if is_last else context.hosts_of(series):
         wrote, read = (mean(host.find_values(metric, span)) for metric in (_WRITES, _READS))
-        # far more than usual, and more than the host read
         if wrote >= np.nanmax([limits.disk, _RISE * median(host.values(_WRITES)), read]):
             return "checkpoint", [limits.compare(_WRITES, "mean", wrote, ">=", "disk")]
     return "unknown", []

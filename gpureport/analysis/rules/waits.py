@@ -324,7 +324,6 @@ def _is_mostly(series: FloatArray, is_so: BoolArray, length: int, share: float =
 def is_surely_below(samples: FloatArray, limit: float) -> bool:
     """Return whether a mean is significantly below a limit."""
     known = known_of(samples)
-    # by three standard errors
     return bool(len(known) > 1 and known.mean() + 3.0 * known.std(ddof=1) / np.sqrt(len(known)) <= limit)
 
 

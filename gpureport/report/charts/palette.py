@@ -17,7 +17,7 @@ COLOURS = {
     "warning": "#e69f00",
     "info": "#7a8694",
 }
-"""Colours by meaning, used where no style sheet applies. Style sheets have a class for each colour."""
+"""Colours by meaning, used where no style sheet applies."""
 LIGHT_TEXT, DARK_TEXT = "#ffffff", "#14181c"
 
 

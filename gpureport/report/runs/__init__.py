@@ -1,1 +1,1 @@
-"""Data about a run that several sections need: its label, device names, GPU time, events and readings."""
+"""Data about a run that several sections need, such as its label, GPU time and readings."""

@@ -183,8 +183,8 @@ def _list_measurements(
         title, how, gain, _ = ACTIONS["record"]
         yield 1, Action(title, gain, how, "The CPU was not recorded.", command=RECORD)
     yield from _list_recordings([run.analysis for run in runs], every)
-    # ask for longer logs only if every run is too short
-    lacking = [[each for each in run.analysis.not_judged if each.needed_seconds is not None] for run in runs]
+    is_coarse = any((run.run.interval or 0.0) >= COARSE_SECONDS for run in runs)
+    lacking = [[each for each in run.analysis.not_judged if each.needed_seconds and not is_coarse] for run in runs]
     count = min(len({each.kind for each in own}) for own in lacking)
     longest = max(run.seconds for run in runs)
     if count >= _MANY_CHECKS or (count and all(is_recording_too_short(run.analysis) for run in runs)):

@@ -116,7 +116,7 @@ def _describe_without_finding(step: Step, findings: losses.Findings) -> tuple[st
         mean = f"{computing} on average; checks cannot use averages." if findings.is_mean and held else ""
         return mean or "Nothing could be assessed with this data.", VerdictCode.NOTHING_ASSESSED
     if losses.is_display_alone(analyses):
-        return "Only a display used the GPU; the log shows no job.", VerdictCode.CAUSE_UNKNOWN
+        return "No job is visible; a display may have used the GPU.", VerdictCode.CAUSE_UNKNOWN
     clocks = [each.amounts[0] for one in analyses for each in one.not_judged if each.code == SLOW_CLOCK]
     if (is_low := losses.is_low_mid_job(analyses)) or (clocks and sum(lost.values()) < _LOST):
         slow = "" if is_low else f"The busy GPU ran at {min(clocks)[1]} of its highest clock"
@@ -331,7 +331,7 @@ def _explain_absence(step: Step, findings: losses.Findings) -> tuple[str, str]:
     if not any(analysis.run.gpus for analysis in step.analyses):
         return display.NOT_RECORDED, "No GPU was recorded"
     if losses.is_display_alone(step.analyses):
-        return _CANNOT, "Only a display used the GPU"
+        return _CANNOT, "No job is visible"
     found = [each.metric("gpu_utilization_ratio") for analysis in step.analyses for each in analysis.statistics]
     uses = [each.mean for each in found if each]
     # job statistics are imported as two samples, at start and end
