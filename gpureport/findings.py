@@ -137,7 +137,7 @@ Amount = tuple[float, str]
 class NotJudged:
     """A kind of finding that could not be judged for a device or the whole run, why, and what to record.
 
-    The reason is a sentence, or a template with amounts. `needed_seconds` is set if the recording is too short.
+    The reason is a sentence, or a template to fill. `needed_seconds` is set if the recording is too short.
     """
 
     kind: str

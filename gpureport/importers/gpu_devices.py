@@ -204,7 +204,7 @@ def _names_two_gpus(held: dict[str, Texts], name: str, times: IntArray) -> bool:
 _MOST = 1024
 """Blocks with more identities are not searched for damaged ones."""
 _HANDFUL, _OFTEN = 5, 20
-"""Maximum number of rows with a damaged identity, and minimum ratio of the real GPU's rows to them."""
+"""Maximum number of rows with a damaged identity, and minimum number of real rows for each."""
 _AT_EDGE = 2
 """This many odd rows at the beginning or end indicate another GPU rather than damage."""
 _UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)

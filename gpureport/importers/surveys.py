@@ -110,7 +110,7 @@ def shared_time(one: Span, other: Span) -> int:
 
 
 def spans_overlap(one: Span, other: Span) -> bool:
-    """Return whether two spans overlap by more than rotated logs may."""
+    """Return whether two spans overlap more than rotated logs do."""
     shared, shorter = shared_time(one, other), min(one[1] - one[0], other[1] - other[0])
     return shared > min(_SLACK, shorter / 2) or shared == shorter == 0
 

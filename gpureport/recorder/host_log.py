@@ -105,7 +105,7 @@ def read_counters() -> HostCounters:
 
 @lru_cache(1024)
 def is_disk(name: str, block_devices: Path = _BLOCK_DEVICES) -> bool:
-    """Return whether a block device is a physical disk, not a partition or combination."""
+    """Return whether a block device is a physical disk, not a partition or RAID."""
     if not block_devices.is_dir():
         return True
     device = block_devices / name.replace("/", "!")

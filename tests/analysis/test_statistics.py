@@ -78,8 +78,7 @@ DRAWN = np.where(UTIL > 0, 330.0, 62.0) + np.random.default_rng(1).normal(0, 4, 
 
 
 def test_power_that_cannot_or_may_be_right(hold: Hold) -> None:
-    stray = np.where(np.arange(600) % 60 == 0, 90.0, 0.0)
-    part = slice(30, 130)
+    stray, part, still = np.where(np.arange(600) % 60 == 0, 90.0, 0.0), slice(30, 130), np.minimum(np.arange(600), 399)
     table: dict[str, dict[str, Any]] = {
         "stands still": {"power": np.full(600, 62.11)},
         "stands still at a whole watt": {"power": np.full(600, 62.0)},
@@ -98,6 +97,8 @@ def test_power_that_cannot_or_may_be_right(hold: Hold) -> None:
         "no temperature": {"power": 62.11, "temperature": np.nan},
         "a digit": {"power": np.r_[62.12, np.full(599, 62.11)]},
         "none": {"power": np.nan},
+        "frozen": {"util": UTIL[still], "temperature": WARM[still], "power": DRAWN[still]},
+        "at rest": {"power": np.where(UTIL > 0, DRAWN / 5, 310.33)},
         "a whole watt of a GPU at rest": {"util": stray, "power": 62.0},
         "too short": {"util": UTIL[part], "temperature": WARM[part], "power": np.full(100, 62.11)},
     }
@@ -125,11 +126,10 @@ def busy(tags: dict[str, str] | None = None, *, gpus: int = 1, model: str = "NVI
 
 
 def test_runs_idle_time_and_findings_have_their_price(hold: Hold) -> None:
-    rates = {"prices": STATED | {"rate": RATES}}
+    rates, carbon = {"prices": STATED | {"rate": RATES}}, {"carbon": {"intensity": 1000}}
     acme = {"provider": "acme"}
     tags: list[dict[str, str]] = [{}, {"spot": "yes"}, {"spot": "no"}, {**acme, "instance": "A8.large"}, acme]
     tags += [{**acme, "instance": "a8.large", "spot": "true"}]
-    carbon = {"carbon": {"intensity": 1000}}
     times = np.r_[0:1800, 2400:4200].astype(float)
     counter = {"counted": 200.0 * times, "counted anew": 200.0 * times % 500_000}
     table = {

@@ -66,7 +66,7 @@ def _list_limits(signal: str, limits: Limits) -> tuple[float, float]:
 
 
 def _find_odd(means: FloatArray, signal: str, limits: Limits) -> BoolArray:
-    """Return in which bins (columns) a GPU (row) differs from others that agree. Of two GPUs, the lower one differs."""
+    """Return the bins (columns) in which a GPU (row) differs from all others. Of two GPUs, the lower one differs."""
     differs, agree = _list_limits(signal, limits)
     ordered, columns = np.sort(means, axis=0), np.arange(means.shape[1])
     others = np.count_nonzero(~np.isnan(means), axis=0) - 1
@@ -134,7 +134,7 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - the GPUs, the metric and the tim
 
 
 class Change(NamedTuple):
-    """A metric's usual and lowest lasting level, the times of both, and the number of readings at the lowest."""
+    """A metric's usual and lowest sustained level, the times of both, and the number of readings at the lowest."""
 
     usual: float
     level: float

@@ -49,7 +49,7 @@ class Gap:
 
 
 class _Readings(NamedTuple):
-    """Utilisation readings. `low` readings may be rests, `calm` readings are at idle power, and `breaks` end a run."""
+    """Utilisation readings. `low` readings may be pauses, `calm` readings are at idle power, and `breaks` end a run."""
 
     series: DeviceSeries
     rows: IntArray

@@ -187,7 +187,7 @@ def compute_loss(series: DeviceSeries, held: HeldClock, slowed: FloatArray) -> F
 def scale_power(series: DeviceSeries, at_least: bool = False) -> tuple[FloatArray, bool]:
     """Return power as a share of the range from idle to the limit, and whether the limit was logged.
 
-    With `at_least`, the power reached for half a minute is used if the limit is unknown.
+    With `at_least`, the power sustained for half a minute is used if the limit is unknown.
     """
     power, known, limit = series.values(POWER), series.known_values(POWER), read_power_limit(series)
     is_logged, unknown = not np.isnan(limit).all(), (np.full(len(series), np.nan), False)

@@ -85,7 +85,7 @@ class ClassStretch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseRow:
-    """Mean GPU utilisation of a run per bucket (NaN without samples), and a band of classes of GPU time.
+    """A run's mean GPU utilisation per bucket (NaN without samples), and a band of GPU time classes.
 
     The band shows the share of each class per `band_seconds`, in arbitrary order.
     """

@@ -29,7 +29,7 @@ from gpureport.report.wording import display, terms
 
 _MOST = 3
 _NOTABLE_SAVING, _MOST_OF_IT = 0.01, 0.5
-"""Shares of GPU time: smallest saving to state, and highest waiting share at which to advise a larger batch."""
+"""Shares of GPU time: smallest saving to show, and highest share of waiting at which a larger batch may help."""
 _SHORT_START, _SHORT_RUN = 600.0, 300.0
 """Seconds below which start-up is overrepresented, or longer runs are advised."""
 _MANY_CHECKS = 5  # Unassessed checks that call for a longer log.

@@ -153,7 +153,7 @@ def measure_mid_job(analyses: Sequence[Analysis]) -> float:
 
 
 def describe_computing(analyses: Sequence[Analysis], *, mid_job: bool = False) -> str:
-    """Return the computing share in words. `mid_job` leaves out start-up and tail."""
+    """Return the share of time spent computing, in words. `mid_job` leaves out start-up and tail."""
     computing, seen, outside = _measure_use(analyses)
     outside = outside if mid_job and gains.NOTABLE_RATIO * seen <= outside < seen else 0.0
     gpus, seconds = max(len(analysis.run.gpus) for analysis in analyses), seen - outside
