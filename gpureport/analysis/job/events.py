@@ -57,11 +57,12 @@ class Evaluations(NamedTuple):
 
 
 def _find_text(column: "pa.ChunkedArray[Any]", text: str) -> BoolArray:
-    """Return which rows equal a string. Pyarrow's own comparison would load pandas."""
-    whole: Any = column.combine_chunks()
-    texts = whole.dictionary.to_pylist()
-    codes = columns.integers(whole.indices, null=-1)
-    return np.asarray(codes == (texts.index(text) if text in texts else -2), dtype=np.bool_)
+    """Return which rows equal a string. Pyarrow's own functions would load pandas."""
+    found = [np.zeros(0, dtype=np.bool_)]
+    for chunk in list[Any](column.chunks):
+        texts = chunk.dictionary.to_pylist()
+        found.append(columns.integers(chunk.indices, null=-1) == (texts.index(text) if text in texts else -2))
+    return np.concatenate(found)
 
 
 def list_names(recording: Recording) -> list[str]:

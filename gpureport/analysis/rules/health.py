@@ -173,7 +173,6 @@ def find_memory_errors(context: Context, limits: Limits) -> Found:
             rises, spans, is_grave = dict[str, float](), [intervals.NO_SPANS], cause == "uncorrected"
             for name in nouns:
                 rows = series.find_known_rows(name)
-                # a counter that falls was reset
                 steps, times = np.diff(series.values(name)[rows]).clip(0), series.times[rows]
                 if steps.sum() >= limits.rise:
                     rises[name] = float(steps.sum())
