@@ -81,8 +81,8 @@ class Verdict:
     """The result. `sentence` is the headline.
 
     Attributes:
-        details: the sentences of the lead; the first `doubts` of them are caveats.
-        notes: further sentences, shown in a fold; the first `further_doubts` of them are caveats.
+        details: the sentences of the lead; the first `doubts` are about the headline.
+        notes: further sentences, hidden at first; the first `further_doubts` of them are caveats.
         code: the headline as a code; None on a page about many runs.
     """
 
