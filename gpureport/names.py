@@ -77,7 +77,7 @@ def override_pairs(*layers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str],
 
 
 def merge_pairs(stated: Iterable[Iterable[tuple[str, str]]]) -> tuple[tuple[str, str], ...]:
-    """Return the params or tags of all parts of a run, merged by name. If values differ, each is listed."""
+    """Return the params or tags of all parts of a run, merged by name."""
     values = group_pairs(chain.from_iterable(stated))
     return tuple((name, ", ".join(dict.fromkeys(each))) for name, each in values.items())
 

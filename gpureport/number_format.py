@@ -87,7 +87,7 @@ def format_percent(ratio: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a duration in its two largest units, such as `7 min 34 s` or `3 days 4 h`, without zero parts."""
+    """Return a duration in its two largest units, such as `7 min 34 s`, without zero parts."""
     if _SHORTEST <= seconds < _SHORT:
         return f"{1000 * seconds:.0f} ms"
     if round(seconds, 1) < _FEW_SECONDS:

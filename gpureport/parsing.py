@@ -31,7 +31,7 @@ MOST_LABELS = 10_000  # Params or tags of a tracker's run.
 MOST_ANSWER_BYTES = 256 * _MIB  # Bytes in one response from a tracking server.
 MOST_PAGES = 10_000  # Pages of one list from a tracking server.
 FIRST_MICROSECOND, LAST_MICROSECOND = 0, 253_370_764_800 * 1_000_000
-"""Accepted times, from 1970 until the end of 9998, so dates are valid in every time zone, even when a sample ends."""
+"""Accepted times, from 1970 until the end of 9998, so dates are valid in every time zone."""
 MOST = 2.0**62
 _QUANTITY = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*(%|°?C|[A-Za-z]+(?:/s)?)?")
 

@@ -175,8 +175,10 @@ def select_step_points(times: IntArray, steps: FloatArray) -> tuple[IntArray, Fl
     stamps, counts = times[order], steps[order]
     last = np.append(np.diff(stamps) > 0, True)[: len(stamps)]
     stamps, counts = stamps[last], counts[last]
-    if np.count_nonzero(np.diff(counts) < 0) > max(len(counts) / 10, 2):
-        counts = np.maximum.accumulate(counts)  # the largest of several counters
+    highest, falls = np.maximum.accumulate(counts), np.count_nonzero(np.diff(counts) < 0)
+    # several counters at once; one that restarts each epoch rarely reaches a new maximum
+    if falls > max(len(counts) / 10, 2) and np.count_nonzero(np.diff(highest) > 0) > falls / 2:
+        counts = highest
     return None if len(stamps) < FEWEST_POINTS or counts[-1] <= counts[0] else (stamps, counts)
 
 

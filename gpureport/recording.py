@@ -84,7 +84,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """The total work of a run in steps, samples, tokens or epochs. `is_common` if given once for several runs."""
+    """The total work of a run in steps, samples, tokens or epochs. It `is_common` if given once for several runs."""
 
     amount: float
     unit: str
@@ -187,7 +187,7 @@ class DeviceRows:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class SeriesRows:
-    """The rows of all devices in a run, in memory or not, with their counts and a function that reads columns."""
+    """The rows of all devices in a run, with their counts and a function that reads columns."""
 
     schema: pa.Schema
     counts: Mapping[str, int]

@@ -1,7 +1,7 @@
 """Opens untrusted files safely: only regular files, only within a folder, and only up to a given size.
 
 A link may lead anywhere, a named pipe blocks its reader, and a device never ends. A file in a bucket is read from a
-copy in a temporary folder, which is removed when the process ends. Messages show the bucket's URL. The copy of
+copy in a temporary folder, which is removed when the process ends. Messages show the object's URL. The copy of
 `s3://logs/a/gpu.csv` is `<folder>/s3/logs/a/gpu.csv`, so replacing the start of a path gives the URL.
 """
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Params = tuple[tuple[str, str], ...]
 _TEXTS = ("source", "name", "step", "reason")
 WORK, CURRENCY, EXIT_CODE = "--work", "--gpu-hour-price currency", "--exit-code"
-"""Keys that no user's param can have, for a run's work (such as `12000 steps`), currency and exit code."""
+"""Keys that no user's param can have, for a run's work, currency and exit code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

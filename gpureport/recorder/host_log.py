@@ -200,7 +200,7 @@ def measure_load(last: ProcessSnapshot | None, now: ProcessSnapshot, searched: f
 
     When a process ends, its CPU time is added to the process that waited for it, so the part already counted is
     subtracted. If no process waited for it, its last moments are lost. `searched` is the time of the last search for
-    processes before this snapshot. A process found now that is not older than `last` is new and counts in full.
+    processes before this snapshot. If it is not before `last`, a process found now is new and counts in full.
     """
     memory = max((usage.memory for usage in now.members.values()), default=None)
     if last is None or not now.members or not last.members or now.at <= last.at:

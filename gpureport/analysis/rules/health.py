@@ -234,9 +234,7 @@ def find_slow_links(context: Context, limits: Limits) -> Found:
 
 
 _JITTER = 1.0  # seconds; a GPU whose gap exceeds the others' by less is only late
-_WHY = (
-    "3.5 intervals, and 5 s if samples are under 2 s apart: collectors may be late by 2.6 intervals or by a few seconds"
-)
+_WHY = "3.5 intervals, and 5 s if samples are under 2 s apart: collectors may be late by 2.6 intervals or some seconds"
 
 
 @rule("log_gap")
@@ -246,12 +244,13 @@ def find_log_gaps(context: Context, limits: Limits) -> Found:
         return
     gpus, none, free = context.gpus(), intervals.NO_SPANS, context.time_without_job
     left = {
-        name: intervals.difference(intervals.to_spans(one.gaps), free.get(name, none)) for name, one in gpus.items()
+        name: intervals.difference(intervals.to_spans(one.gaps), free.get(name, none))
+        for name, one in gpus.items()
+        if len(context.all_series[name]) == len(context.recording.rows_of(name))  # no frozen readings
     }
     # half an interval at each end of a pause between jobs counts as job time
     gaps = {name: intervals.drop_shorter(one, gpus[name].interval) for name, one in left.items()}
     shared = reduce(intervals.intersection, gaps.values()) if gaps else none
-    # less is jitter
     own = {name: intervals.drop_shorter(intervals.difference(one, shared), _JITTER) for name, one in gaps.items()}
     for name, spans in ((name, one) for name, one in {"": shared, **own}.items() if len(one)):
         seconds = intervals.total_seconds(spans)

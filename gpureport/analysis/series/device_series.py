@@ -36,7 +36,8 @@ _MOST_MEMORY = 2.0**41  # bytes, which no board has
 _LOWEST = 0.5  # watts; even a laptop's GPU draws more at rest
 _UNCHANGED = 120.0  # seconds; sensors update several times per second
 _WARMED = 5.0  # degrees Celsius; rounding or the room may cause a smaller change
-_MANY, _AT_REST = 20, 0.02
+_MANY = 20  # readings; fewer equal ones, or ones at work, may be chance
+_AT_REST, _AT_WORK = 0.02, 0.5  # utilisation
 _SWING = 0.5
 """If utilisation varies this much (p90 minus p10), power must vary too."""
 
@@ -44,7 +45,7 @@ _LATEST: WeakKeyDictionary[SeriesRows, dict[Hashable, Any]] = WeakKeyDictionary(
 
 
 def memoize_latest(rows: SeriesRows, key: Hashable, make: Callable[[], T]) -> T:
-    """Return the result of `make`, cached for the latest recording. The result must not refer to `rows`."""
+    """Return the result of `make`, cached for the latest recording. It must not refer to `rows`."""
     if len(rows) > _MOST_KEPT_ROWS:
         return make()
     if rows not in _LATEST:
@@ -143,13 +144,13 @@ class DeviceSeries(Memo):
         if metric not in self.column_names or self.explain_implausibility(metric):
             return columns.repeat_value(np.nan, len(self))
         logged = columns.floats(self.rows.column(metric))
-        too_high = logged > (self.find_ceiling(metric) if metric in CAPPED else np.inf)
+        ceiling = self.find_ceiling(metric) if metric in CAPPED else np.inf
+        too_high = logged > ceiling
         if metric in POWER_METRICS:
             used = self.values(UTILISATION)
-            working = logged[(used >= _SWING) & ~too_high]
-            # no GPU draws more at rest than at work
-            at_work = np.fmax.reduce(working, initial=HIGHEST_POWER * (len(working) < _MANY))
-            too_high |= (used < _AT_REST) & (logged > 2 * at_work)
+            working = logged[(used >= _AT_WORK) & (logged <= ceiling)]
+            if len(working) >= _MANY:  # no GPU draws more at rest than at work
+                too_high |= (used < _AT_REST) & (logged > 2 * working.max())
         return np.where(too_high, np.nan, logged) if too_high.any() else logged
 
     def find_ceiling(self, metric: str) -> float:
@@ -184,7 +185,7 @@ class DeviceSeries(Memo):
         moves = high - low >= _SWING or (warmed >= _WARMED and first % 1)
         if moves and (power[known] == first).all() and weights.sum() >= _UNCHANGED:
             what = f"temperature changes by {warmed:.0f} °C" if warmed >= _WARMED else "utilisation changes"
-            return f"stays at exactly {first:.4g} W while {what}"
+            return f"stays at {first:.4g} W while {what}"
         if mean > self.find_ceiling(metric):
             return f"averages {mean:,.0f} W, more than such a board can draw"
         return f"averages {mean:.2g} W, less than any GPU draws" if mean < _LOWEST else ""
@@ -242,7 +243,7 @@ def _thaw(rows: DeviceRows) -> DeviceRows:
     runs = np.column_stack([times[first], times[stop - 1] + 1])[stop - first >= _MANY]
     frozen = contains(drop_shorter(runs, _UNCHANGED), times)
     # a coarse sensor often repeats
-    return rows.filter(~frozen) if frozen.any() and moves[~frozen].mean() > _SWING else rows
+    return rows.filter(~frozen) if frozen.any() and moves[~frozen].sum() > max(_MANY, (~frozen).sum() / 2) else rows
 
 
 def series_by_device(recording: Recording) -> dict[str, DeviceSeries]:

@@ -175,7 +175,7 @@ class ClassShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeBar:
-    """The GPU time of a run or step (`whole`) or of one GPU, excluding `no_job`, the time without a job."""
+    """The GPU time of a run or step (`whole`) or of one GPU, excluding `no_job`."""
 
     label: str
     whole: bool
