@@ -395,7 +395,7 @@ def _take_tags(series: Collection[tuple[Labels, list[Any]]], account: Account) -
         elif values and max(values.values()) >= _WHOLE_RUN * sum(len(samples) for _, samples in series):
             account.tags[tag.name] = values.most_common(1)[0][0]
         elif values:
-            account.note(f"The samples differ in {tag.name} ({len(values)} values), so this tag was not set.")
+            account.note(f"Samples have different values of {tag.name}, or none, so the tag was not set.")
 
 
 DCGM = tools.ToolLog(
