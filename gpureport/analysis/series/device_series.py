@@ -229,11 +229,12 @@ class DeviceSeries(Memo):
 
 def build_device_series(recording: Recording, device: Device) -> DeviceSeries:
     window, rows = Interval(recording.run.started, recording.run.ended), recording.rows
-    return memoize_latest(rows, (device, window), lambda: DeviceSeries(device, _thaw(rows.rows_of(device.id)), window))
+    return memoize_latest(rows, (device, window), lambda: DeviceSeries(device, _drop_frozen(rows, device.id), window))
 
 
-def _thaw(rows: DeviceRows) -> DeviceRows:
-    """Leave out samples that repeat a working GPU's readings to the last digit for minutes."""
+def _drop_frozen(series: SeriesRows, device: str) -> DeviceRows:
+    """Return a device's rows without those that repeat all readings for minutes."""
+    rows = series.rows_of(device)
     if not {POWER, UTILISATION, TEMPERATURE} <= {*rows.column_names}:
         return rows
     power, used, degrees = (columns.floats(rows.column(name)) for name in (POWER, UTILISATION, TEMPERATURE))
@@ -242,7 +243,6 @@ def _thaw(rows: DeviceRows) -> DeviceRows:
     times = columns.integers(rows.column("timestamp"))
     runs = np.column_stack([times[first], times[stop - 1] + 1])[stop - first >= _MANY]
     frozen = contains(drop_shorter(runs, _UNCHANGED), times)
-    # a coarse sensor often repeats
     return rows.filter(~frozen) if frozen.any() and moves[~frozen].sum() > max(_MANY, (~frozen).sum() / 2) else rows
 
 
