@@ -18,7 +18,6 @@ RECIPES = ROOT / "docs" / "how-to" / "ci"
 HEALTHY = ROOT / "sample_logs" / "healthy" / "nvidia-smi.csv"
 HOT = ROOT / "sample_logs" / "thermal_throttle" / "nvidia-smi.csv.gz"
 """Logs of a night that keeps `--fail-on problem`, and of one that breaks it."""
-_DAY = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class Bench:
             "PATH": os.pathsep.join([*path, str(self.folder / "bin"), *driver, os.environ["PATH"]]),
             "PYTHONPATH": str(ROOT),
             "HOME": str(self.folder),
-            "SOURCE_DATE_EPOCH": str(1_773_400_000 + night.number * _DAY),
+            "SOURCE_DATE_EPOCH": str(1_773_400_000 + night.number * 86_400),
             "STAND_IN_LOG": str(night.played),
             "STAND_IN_PAST": "yes",
             "GIT_CONFIG_GLOBAL": "/dev/null",

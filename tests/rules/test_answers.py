@@ -140,7 +140,6 @@ def test_a_baseline_holds_a_rule_of_the_size_that_it_names(gate: Program) -> Non
 FIRST = 1_772_366_400
 """Noon of 1 March 2026, in seconds."""
 
-DAY = 86_400
 _WORDS = {0: "PASSED", 1: "FAILED", 4: "NOT ASSESSED"}
 _STYLES = {0: "better", 1: "worse", 4: "unsure"}
 
@@ -223,7 +222,7 @@ def simulate(run: Program, folder: Path, monkeypatch: pytest.MonkeyPatch, nights
     assert run("baseline", "set", "main", "good.csv").code == 0
     codes = set()
     for number in range(nights):
-        monkeypatch.setenv("SOURCE_DATE_EPOCH", str(FIRST + number * DAY))
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", str(FIRST + number * 86_400))
         sources = make_night(folder, number, chance)
         more = {7: ("--baseline", "mian"), 9: ("--fail-on", "gpu_sm_clock_hertz >= 1 GHz")}.get(number % 11, ())
         damaged = break_baseline(folder) if number % 9 == 4 else None

@@ -68,9 +68,12 @@ def test_repetitions_by_throughput_and_rates_in_milliseconds_and_counters() -> N
     seconds, thousandths = run("a", rates(0.5, name="step_time")), run("b", rates(500.0, name="step_time_ms"))
     found = delta(compared(seconds, thousandths), TRAINING_RATE)
     assert (found.before, found.after) == pytest.approx((2, 2), rel=0.01)
-    stepped = compared(run("a", counted(2.0)), run("b", counted(2.0)))
-    assert stepped.steps[0].work_unit == "steps"
-    assert delta(stepped, WORK_RATE).before == pytest.approx(2.0, rel=0.01)
+    anew = [(t, step % 500, "loss", 2.0) for t, step, *_ in counted(2.0)]
+    two = [one for t, step, *_ in counted(2.0) for one in ((t, step, "loss", 2.0), (t + 1, step // 400, "loss", 2.0))]
+    for points in (counted(2.0), anew, two):
+        stepped = compared(run("a", points), run("b", points))
+        found = stepped.steps[0].work_unit, delta(stepped, WORK_RATE).before
+        assert found == ("steps", pytest.approx(2.0, rel=0.02))
 
 
 def test_steps_of_another_batch_are_counted_in_samples() -> None:

@@ -23,7 +23,6 @@ HERE = Path(__file__).parent
 LABELS = {"name": "base", "step": 0, "params": {"lr": 0.10, "amp": True, "seed": None}, "tags": {"user": "ada"}}
 OTHER_JSON = HERE.joinpath("other.jsonl").read_text(encoding="utf-8").splitlines()
 SACCT = HERE.joinpath("jobs.txt").read_text(encoding="utf-8")
-HOUR = 3600
 
 
 def beside(folder: Path, files: dict[str, Any], **labels: Any) -> Run:
@@ -96,7 +95,7 @@ def test_another_table(tmp_path: Path, hold: Hold) -> None:
         for user, start in (("ada", 9), ("bob", 12))
     )
     hold("a job twice, by its machine", partial(labelled, tmp_path, text=text, tags={"host": "n1"}))
-    hold("a job twice, by its number", partial(labelled, tmp_path, "job81.csv", 3.1 * HOUR, text=text))
+    hold("a job twice, by its number", partial(labelled, tmp_path, "job81.csv", 3.1 * 3600, text=text))
     for nodes, hosts in (
         ("gpu[01-03,7],login", ("gpu01", "gpu03", "gpu7", "login", "gpu04", "gpu1")),
         ("r[1-2]n[08-09]", ("r1n08", "r2n09", "r1n8", "r3n08")),
