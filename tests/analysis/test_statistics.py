@@ -79,6 +79,7 @@ DRAWN = np.where(UTIL > 0, 330.0, 62.0) + np.random.default_rng(1).normal(0, 4, 
 
 def test_power_that_cannot_or_may_be_right(hold: Hold) -> None:
     stray, part, still = np.where(np.arange(600) % 60 == 0, 90.0, 0.0), slice(30, 130), np.minimum(np.arange(600), 399)
+    frozen: dict[str, Any] = {"util": UTIL[still], "temperature": WARM[still], "power": DRAWN[still]}
     table: dict[str, dict[str, Any]] = {
         "stands still": {"power": np.full(600, 62.11)},
         "stands still at a whole watt": {"power": np.full(600, 62.0)},
@@ -97,13 +98,14 @@ def test_power_that_cannot_or_may_be_right(hold: Hold) -> None:
         "no temperature": {"power": 62.11, "temperature": np.nan},
         "a digit": {"power": np.r_[62.12, np.full(599, 62.11)]},
         "none": {"power": np.nan},
-        "frozen": {"util": UTIL[still], "temperature": WARM[still], "power": DRAWN[still]},
+        "frozen": frozen,
+        "frozen, and a gap": frozen | {"times": np.r_[0:500, 560:660]},
         "at rest": {"power": np.where(UTIL > 0, DRAWN / 5, 310.33)},
         "a whole watt of a GPU at rest": {"util": stray, "power": 62.0},
         "too short": {"util": UTIL[part], "temperature": WARM[part], "power": np.full(100, 62.11)},
     }
     usual: dict[str, Any] = {"util": UTIL, "temperature": WARM, "power": DRAWN}
-    hold("figures, caveats, hollow_util", {name: rec(**usual | series) for name, series in table.items()})
+    hold("figures, caveats, hollow_util, log_gap", {name: rec(**usual | series) for name, series in table.items()})
 
 
 STATED = {"currency": "EUR", "date": "2026-03-01"}

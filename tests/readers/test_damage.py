@@ -101,8 +101,6 @@ _CELLS = {
     "name": ["NVIDIA L40S"] * 4,
 }
 _SERIES = "utilization.gpu [%], memory.used [MiB]"
-_MUTATIONS = 6
-"""Damaged cells tried for each choice of columns; a thousand were once."""
 
 
 def _rows(columns: tuple[str, ...], gpus: int, ticks: int = 150) -> list[list[str]]:
@@ -142,7 +140,7 @@ def test_one_damaged_cell_makes_no_gpu(tmp_path: Path, gpus: int, count: int) ->
         rows = _rows(columns, gpus)
         sound = _account(tmp_path, _text(columns, rows))
         chance = random.Random(str(columns))
-        for _ in range(_MUTATIONS // count):
+        for _ in range(6 // count):
             place, cell = chance.randrange(len(rows)), chance.randrange(len(columns)) + 1
             old = rows[place][cell]
             at = chance.randrange(len(old))

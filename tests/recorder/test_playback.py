@@ -11,8 +11,6 @@ from tests.recorder.stand_in import FIELDS, read_ticks
 from tests.support.logs import SAMPLES
 
 pytestmark = pytest.mark.slow
-_TICKS = 50
-"""Ticks that are played at most, ten a second."""
 _PLAYED = [
     SAMPLES / "healthy/nvidia-smi.csv",
     SAMPLES / "thermal_throttle/nvidia-smi.csv.gz",
@@ -34,7 +32,7 @@ def test_recorded_rows_are_those_played(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("STAND_IN_LOG", str(log))
     folder = tmp_path / "rec"
     ticks = read_ticks(log)
-    wanted = min(_TICKS, len(ticks)) * len(ticks[0])
+    wanted = min(50, len(ticks)) * len(ticks[0])  # ten ticks a second
     recorder = start_record("-o", folder, "--interval", "0.1", "--", "sleep", "600")
     wait_until(lambda: count_rows(folder / "gpu.csv") >= wanted)
     recorder.terminate()

@@ -243,13 +243,13 @@ def find_log_gaps(context: Context, limits: Limits) -> Found:
         yield doubts.unjudged("log_gap", "no_timestamps")
         return
     gpus, none, free = context.gpus(), intervals.NO_SPANS, context.time_without_job
-    left = {
-        name: intervals.difference(intervals.to_spans(one.gaps), free.get(name, none))
-        for name, one in gpus.items()
-        if len(context.all_series[name]) == len(context.recording.rows_of(name))  # no frozen readings
-    }
-    # half an interval at each end of a pause between jobs counts as job time
-    gaps = {name: intervals.drop_shorter(one, gpus[name].interval) for name, one in left.items()}
+    gaps = {}
+    for name in gpus:
+        rows, series = context.recording.rows.rows_of(name), context.all_series[name]
+        logged = series if len(rows) == len(series) else DeviceSeries(series.device, rows, series.window)
+        left = intervals.difference(intervals.to_spans(logged.gaps), free.get(name, none))
+        # half an interval at each end of a pause between jobs is job time
+        gaps[name] = intervals.drop_shorter(left, series.interval)
     shared = reduce(intervals.intersection, gaps.values()) if gaps else none
     own = {name: intervals.drop_shorter(intervals.difference(one, shared), _JITTER) for name, one in gaps.items()}
     for name, spans in ((name, one) for name, one in {"": shared, **own}.items() if len(one)):

@@ -45,7 +45,7 @@ _LATEST: WeakKeyDictionary[SeriesRows, dict[Hashable, Any]] = WeakKeyDictionary(
 
 
 def memoize_latest(rows: SeriesRows, key: Hashable, make: Callable[[], T]) -> T:
-    """Return the result of `make`, cached for the latest recording. It must not refer to `rows`."""
+    """Return the result of `make`, cached for the latest recording. It must not use `rows`."""
     if len(rows) > _MOST_KEPT_ROWS:
         return make()
     if rows not in _LATEST:
@@ -73,7 +73,7 @@ class Memo:
 
 
 def memoized(make: Callable[P, T]) -> Callable[P, T]:
-    """Cache a function's results for a series or context and hashable arguments."""
+    """Cache a function's results per series or context, and arguments."""
 
     @wraps(make)
     def kept(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -233,7 +233,7 @@ def build_device_series(recording: Recording, device: Device) -> DeviceSeries:
 
 
 def _drop_frozen(series: SeriesRows, device: str) -> DeviceRows:
-    """Return a device's rows without those that repeat all readings for minutes."""
+    """Return a device's rows, except those that repeat all readings for minutes."""
     rows = series.rows_of(device)
     if not {POWER, UTILISATION, TEMPERATURE} <= {*rows.column_names}:
         return rows

@@ -9,8 +9,6 @@ import numpy as np
 from gpureport.testing import Floats, Recording, Stage, analyze, at, steps, with_host, with_training
 from tests.analysis.tables import Hold, rec
 
-FELL = steps((1410, 900), (1100, 900))
-
 
 def noisy(values: Floats, part: float, seed: int = 1) -> Floats:
     return values * (1 + part * np.random.default_rng(seed).standard_normal(len(values)))
@@ -94,7 +92,7 @@ def test_slow_gpu(hold: Hold) -> None:
 def test_unexplained_change(hold: Hold) -> None:
     uneven = [noisy(np.full(900, used), 0.05, seed) for seed, used in enumerate((90, 90, 54, 54, 90, 90))]
     table = {
-        "in heat": rec(util=97, clock=FELL, temperature=steps((60, 900), (72, 900))),
+        "in heat": rec(util=97, clock=steps((1410, 900), (1100, 900)), temperature=steps((60, 900), (72, 900))),
         "power": rec(util=97, power=noisy(steps((300, 900), (240, 900)), 0.05)),
         "a rate": rated(noisy(steps((500, 200), (440, 200)), 0.01)),
         "two of six": rec(util=uneven),
