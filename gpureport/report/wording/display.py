@@ -15,7 +15,7 @@ from gpureport.number_format import MINUS
 
 NOT_RECORDED = number_format.NOT_RECORDED
 GAP = "\N{NO-BREAK SPACE}"
-_HOUR, _MINUTE, _ROUGH = 3600, 60, 600
+_HOUR, _MINUTE = 3600, 60
 _TIMES = 2  # Ratio from which a multiple reads better than a percentage.
 _HEADLINE = 140  # Longer texts keep only their first sentence.
 _LARGER = 1000  # Value from which a range uses the larger unit.
@@ -148,8 +148,8 @@ def duration_below(seconds: float, limit: float) -> str:
     return f"{math.floor(seconds * 10) / 10:.1f}{GAP}s" if is_rounded_up else duration(seconds)
 
 
-def rough_duration(seconds: float) -> str:
-    return duration(_MINUTE * round(seconds / _MINUTE) if seconds >= _ROUGH else seconds)
+def rough_duration(seconds: float, least: float = 600) -> str:
+    return duration(_MINUTE * round(seconds / _MINUTE) if seconds >= least else seconds)
 
 
 def power(watts: float) -> str:

@@ -158,7 +158,7 @@ def describe_computing(analyses: Sequence[Analysis], *, mid_job: bool = False) -
     outside = outside if mid_job and gains.NOTABLE_RATIO * seen <= outside < seen else 0.0
     gpus, seconds = max(len(analysis.run.gpus) for analysis in analyses), seen - outside
     who = {1: "The GPU", 2: "Both GPUs"}.get(gpus, f"All {gpus} GPUs")
-    of = display.rough_duration(seconds) if mid_job and gpus == len(analyses) == 1 else "the time"
+    of = display.rough_duration(seconds, 300) if mid_job and gpus == len(analyses) == 1 else "the time"
     share = display.percent(computing / seconds if seconds else 0.0)
     said = f"{who} spent {'only ' if mid_job else ''}{share} of {of} computing"
     return f"Mid-job, {display.lower_first(said)}" if outside else said
