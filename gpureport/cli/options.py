@@ -146,8 +146,8 @@ class Options:
         "DIR", "The store: a folder, or s3://BUCKET/FOLDER (default: .gpureport here or in a parent).", parse_place
     )
     # what to look for
-    select: Texts = many("CHECK", "Run only this check, such as idle_gap (repeatable).")
-    ignore: Texts = many("CHECK", "Skip this check (repeatable).")
+    select: Texts = many("CHECK", "Show only this check, such as idle_gap (repeatable).")
+    ignore: Texts = many("CHECK", "Hide this check (repeatable).")
     gpu_hour_price: tuple[float, str] | None = one(
         "PRICE", "Price of a GPU-hour, such as '2.49 EUR' (default: [prices] in the settings).", read.gpu_hour_price
     )

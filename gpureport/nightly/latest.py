@@ -153,7 +153,7 @@ def _describe_most_important(night: LatestNight) -> str:
             return f"{night.name(own.group, '{}: ')}{_describe_unusual(own, own.emerging, 'a change')}"
     shown = ((each.kind, each.points[-1].value) for each in night.own_trends if len(night.groups) == 1)
     said = "".join(f"{kind.title} {format_value(kind, value)}, " for kind, value in shown)
-    result = f"no change{' in the metrics recorded' if night.unrecorded else ''}"
+    result = f"no confirmed change{' in the metrics recorded' if night.unrecorded else ''}"
     if night.nights_needed:
         result = f"{display.plural(max(night.nights_needed.values()), 'more night')} needed before changes show"
     return f"{said}{result}."
@@ -250,7 +250,7 @@ def describe_absence(kind: FigureKind, point: Point) -> str:
     if any(run.value(kind.name) is not None for run in point.runs):
         return "work in another unit"
     is_unstated = kind.is_of_work and all(run.value(PER_WORK) is None for run in point.runs)
-    return "no work stated" if is_unstated else display.NOT_RECORDED
+    return "no work stated" if is_unstated else "not recorded or not assessed"
 
 
 def format_change_interval(kind: FigureKind, step: LevelShift) -> str:

@@ -170,7 +170,7 @@ def _draw(trend: Trend, verdicts: Verdicts) -> Content:
 
 def _build_figure_row(trend: Trend, verdicts: Verdicts) -> Content:
     newest = trend.recorded_points[-1]
-    held = f"since {trend.changes[-1].date}" if trend.changes else "no lasting change"
+    held = f"since {trend.changes[-1].date}" if trend.changes else "no confirmed change"
     if trend.nights_needed:
         held = f"{display.plural(trend.nights_needed, 'more night')} needed"
     return {
@@ -233,7 +233,7 @@ def build_figure_page(
 
 def _explain_no_changes(trends: Sequence[Trend]) -> str:
     judged = any(not trend.nights_needed for trend in trends)
-    return "No lasting change in the nights recorded." if judged else "Not enough data: too few nights have a value."
+    return "No confirmed change in the nights recorded." if judged else "Not enough data: too few nights have a value."
 
 
 def _build_point_row(

@@ -147,9 +147,6 @@ def _timelines(report: Report) -> Iterator[Block]:
         yield Block(forms=Form.TEXT, texts=[f"{heights} ^: an event from the log, listed under data quality."])
 
 
-# --- findings
-
-
 def count_findings(rows: Sequence[FindingRow]) -> str:
     found = Counter(row.severity for row in rows)
     counted = [plural(found[each], each) for each in ("problem", "warning") if found[each]]
@@ -337,9 +334,6 @@ def _gpus(report: Report) -> Iterator[Block]:
     for title, tables in (("Reasons for lowered clocks", report.clocks), ("Stages", report.stages)):
         for label, table in join_tables(tables):
             yield Block(title=title, label=label if several else "", level=3, table=table)
-
-
-# --- missing checks, data quality and method
 
 
 def _not_assessed(judgement: Judgement) -> Iterator[Block]:

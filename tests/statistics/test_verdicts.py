@@ -257,6 +257,12 @@ def test_other_gpus_bar_shares_and_not_the_work_done() -> None:
     assert (delta(comparison).verdict, reason(delta(comparison))) == (Verdict.NOT_ENOUGH_DATA, "gpu_models")
     found = delta(comparison, PER_WORK)
     assert (found.verdict, found.primary, found.window) == (Verdict.BETTER, True, "whole")
+    starts = np.r_[np.zeros(120), level(80, 300)], level(80, 420)
+    for models in (("NVIDIA L4", "NVIDIA H100"), ("NVIDIA L4", "NVIDIA L4")):
+        pair = zip("ab", starts, models, strict=True)
+        steps = [made(name, util=util, device=replace(A100, model=model)) for name, util, model in pair]
+        page = testing.build_page(compared(*steps), "md", full=True)
+        assert [words in page for words in ("Nothing is left to do", "Repeat e")] == [len({*models}) == 1] * 2
 
 
 def test_a_finer_log_is_thinned_to_the_coarser() -> None:

@@ -13,7 +13,6 @@ from tests.store.runs import Known, unsign
 from tests.support.program import Program
 from tests.support.tables import read_table
 
-HOUR = 3_600_000_000
 START = 1_792_821_600_000_000
 """2026-10-24 06:00 UTC."""
 RUN = {
@@ -21,7 +20,7 @@ RUN = {
     "name": "resnet base",
     "step": "base",
     "started": START,
-    "ended": START + 90 * HOUR // 60,
+    "ended": START + 90 * 60_000_000,
     "timezone": "Europe/Berlin",
     "params": {"batch": "64", "optimizer": "adam"},
     "tags": {"user": "ann", "note": "a=b", "empty": ""},

@@ -278,7 +278,7 @@ class Report:
 
     The open part of the page shows `subtitle`, `verdict`, `tiles`, `spent`, `use` or `worst`, `actions` and `steps`.
     The rest is in folds, in an appendix, or in the full form. `folds` has the summary line of each fold. `order`
-    describes the order of the finding cards. If `has_target`, a tile shows the time to the user's target.
+    describes the order of the rows. If `has_target`, a tile shows the time to the user's target.
     """
 
     title: str

@@ -38,7 +38,6 @@ from gpureport.report.wording.terms import OUTCOME_WORDS
 from gpureport.report.wording.words import WORDS
 
 _TITLE, _CHAIN = 120, 80
-_LAST_STEP_FIRST = "Findings in the last step come first. "
 _ORDER = "Problems come first, then the largest losses."
 
 
@@ -73,12 +72,13 @@ def build(  # noqa: PLR0913 - the inputs of a report
     )
     several = len(comparison.steps) > 1
     study = build_study(comparison, by) if by and several else None
-    told = tuple(cards.build_rows(inputs, found, is_chain=study is None))
+    told = tuple(cards.build_rows(inputs, found, is_chain=study is None and not summary.is_blocked(comparison)))
     bars = gpu_time.build_time_bars(inputs if several or not findings.too_short else ())
     repetitions = groups.suggest_repetitions([recording.run for recording, _ in runs])
     best = study.best_label if study else None
     result = verdict.build_verdict(comparison, inputs, findings, study, repetitions, checks=checks)
-    next_steps = actions.build_actions(inputs, told, comparison, best, is_hinted=repetitions in result.details)
+    repeat = repetitions not in result.details and not summary.is_blocked(comparison)
+    next_steps = actions.build_actions(inputs, told, comparison, best, repeat=repeat)
     worst = find_worst(inputs)
     history = signal_history.build_history(inputs[0], worst.findings if worst else ()) if len(inputs) == 1 else None
     histories = {place: over_time.ClassHistory(run, rules) for place, run in enumerate(inputs)}
@@ -100,7 +100,7 @@ def build(  # noqa: PLR0913 - the inputs of a report
         gpu_time=bars,
         gpu_time_table=gpu_time.build_time_table(bars) if bars else None,
         findings=found,
-        order=_LAST_STEP_FIRST + _ORDER if several else _ORDER,
+        order=_ORDER,
         timeline=tuple(over_time.build_timelines(inputs, found, histories)),
         gpus=gpu_table.build_gpu_tables(inputs),
         stages=gpu_table.build_stage_tables(inputs),

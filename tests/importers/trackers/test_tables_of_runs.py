@@ -94,7 +94,6 @@ def test_a_job_that_is_not_read_says_why(gpureport: Program, tmp_path: Path) -> 
 
 
 HEAD = "JobID|Elapsed|NTasks|AllocTRES|TRESUsageInAve\n"
-JOB = "1|01:00:00||gres/gpu=8|\n"
 
 
 def test_use_that_is_not_known_is_no_figure_and_hostile_rows(tmp_path: Path) -> None:
@@ -107,7 +106,7 @@ def test_use_that_is_not_known_is_no_figure_and_hostile_rows(tmp_path: Path) -> 
         *("1.batch|01:00:00|1|gres/gpu=4|gres/gpuutil=396\n", "1.0|01:00:00|8|gres/gpu=8|gres/gpuutil=800\n"),
         "1.batch|01:00:00|1|gres/gpu=8|gres/gpumem=18446744073709551614,gres/gpuutil=18446744073709551614\n",
     ):
-        assert refused(written(HEAD + JOB + steps)).code == "no_finished_run", steps
+        assert refused(written(HEAD + "1|01:00:00||gres/gpu=8|\n" + steps)).code == "no_finished_run", steps
     for row in ("", "|" * 40, "1|99-99:99:99|x|gres/gpu=999999999999|", "\0|\ud800"):
         for head in (HEAD, "timestamp,project_name,run_id,duration,gpu_count,gpu_energy\n"):
             refused(written(f"{head}{row}\n{row.replace('|', ',')}\n"))

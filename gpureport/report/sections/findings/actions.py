@@ -1,4 +1,4 @@
-"""What to do next: up to three actions. Fixes are ranked by severity, gain and confidence."""
+"""What to do next: up to three actions, ranked by severity, gain and confidence."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -54,9 +54,9 @@ def build_actions(
     comparison: Comparison,
     best: str | None = None,
     *,
-    is_hinted: bool = False,
+    repeat: bool = True,
 ) -> tuple[Action, ...]:
-    """Return up to three actions for the `best` group or, without one, the last step."""
+    """Return actions for the `best` group or, without one, the last step."""
     step = next((run.step for run in runs if run.step == best), runs[-1].step)
     of_step = [run for run in runs if run.step == step]
     alone = []
@@ -69,7 +69,7 @@ def build_actions(
     ranked = [((*key, is_old), each) for row, part, is_old in alone for key, each in _propose(row, part, others)]
     ranked += [((-SEVERITIES.index(Severity.WARNING), 0.0, False), each) for each in _try_workers(of_step, others)]
     proposed = _drop_repeated([action for _, action in sorted(ranked, key=lambda each: each[0])])
-    asked = group_pairs(_list_measurements(comparison, of_step, others, is_hinted=is_hinted))
+    asked = group_pairs(_list_measurements(comparison, of_step, others, repeat=repeat))
     first, measured, last = (asked.get(place, []) for place in range(3))
     return tuple(_drop_repeated([*first, *proposed[: _MOST - bool(measured)], *measured, *last])[:_MOST])
 
@@ -128,7 +128,7 @@ def _name_class(found: Found) -> str:
 
 
 def _measure_saving(found: Found, every: Sequence[Found]) -> float:
-    """Return the share of GPU time lost in all runs, or 0 if the loss overlaps another."""
+    """Return the share of GPU time lost in all runs, or 0 if losses overlap."""
     losing = ((part.position, part.finding) for each in every if each is not found for part in each.parts)
     others = group_pairs((position, finding) for position, finding in losing if finding.lost_gpu_seconds)
     base = fsum(gpu_time.measure_base([run.analysis]) for run in found.runs.values())
@@ -162,20 +162,20 @@ def _try_workers(runs: Sequence[ReportRun], every: Sequence[Found]) -> Iterator[
 
 
 def _list_measurements(
-    comparison: Comparison, runs: Sequence[ReportRun], every: Sequence[Found], *, is_hinted: bool
+    comparison: Comparison, runs: Sequence[ReportRun], every: Sequence[Found], *, repeat: bool
 ) -> Iterator[tuple[int, Action]]:
     steps = comparison.steps
     lengths = [recorded_seconds(step.analyses) for step in steps]
     if len(steps) > 1 and min(lengths[0], lengths[-1]) < SHORTEST_REPETITION_SECONDS:
+        least, enough = map(display.duration, (SHORTEST_REPETITION_SECONDS, SHORTEST_SECONDS))
         text = f"Only {display.duration_below(min(lengths), SHORTEST_REPETITION_SECONDS)} of the shortest step was "
-        text += f"recorded. A comparison needs at least {display.duration(SHORTEST_REPETITION_SECONDS)} of each step, "
-        text += f"and {display.duration(SHORTEST_SECONDS)} or more to show small changes."
+        text += f"recorded. Each step needs {least}, and {enough} for small changes."
         yield 0, Action("Record every step for longer", "Allows a comparison", text, "Too short to compare.")
-    if len(steps) > 1 and max(len(step.runs) for step in steps) == 1 and not is_hinted:
-        text = "Each step has one run, so a difference may be due to chance. Run each step two more times."
+    if len(steps) > 1 and max(len(step.runs) for step in steps) == 1 and repeat:
+        text = "With one run per step, a difference may be chance. Run each step two more times."
         yield 1, Action("Repeat each step", "Shows what is due to chance", text, "Even runs of the same job differ.")
     if any(UNTIMED in each for each in list_rejections([run.run for run in runs])):
-        text = "SECONDS is the time between two rows of the same GPU."
+        text = "SECONDS is the time between two rows of a GPU."
         yield 0, Action("Give --interval SECONDS", "Reads rows without timestamps", text, "Most rows lack a timestamp.")
     # a log without CPU utilisation cannot show what GPUs wait for
     unknown = any(each.finding.kind in _UNEXPLAINED and each.finding.cause in {None, "unknown"} for each in every)
@@ -191,13 +191,13 @@ def _list_measurements(
         needs = (each.needed_seconds or 0.0 for own in lacking for each in own)
         needed = display.duration(max([SHORTEST_SECONDS, *needs]))
         said = display.duration(longest) if longest > 0 else "only one moment"
-        text = f"The log covers {said}, which is too short for {display.plural(count, 'check')}."
+        text = f"The log covers {said}, too short for {display.plural(count, 'check')}."
         yield 1, Action(f"Record at least {needed}", "Allows more checks", text, "Many checks need a longer log.")
         return
     yield from ((1, each) for each in _measure_longer(comparison))
     is_unstated = any(step.work_unit is None and not any(run.exit_code for run in step.runs) for step in steps)
     if any(run.run.gpus for run in runs) and is_unstated:
-        text = "Fair comparisons need figures per unit of work: add --work N:UNIT, such as --work 12000:batches."
+        text = "Fair comparisons need the amount of work: add --work N:UNIT, such as --work 12000:batches."
         yield 2, Action("Specify the amount of work", "Shows cost per unit of work", text, "The work is not known.")
 
 

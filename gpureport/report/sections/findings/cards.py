@@ -178,7 +178,7 @@ def _list_steps(findings: Sequence[Finding]) -> Iterator[AdviceStep]:
 
 
 def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_chain: bool) -> Iterator[FindingRow]:
-    """Yield a row per kind and cause, sorted by severity, then by loss in the worst run."""
+    """Yield a row per kind and cause, sorted by severity and loss."""
     every = words.gather(runs)
     titles = _name_all(every)
     ids = {key: f"R{place}" for place, key in enumerate(titles, 1)}

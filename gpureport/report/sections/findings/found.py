@@ -30,7 +30,7 @@ LOST = "{lost} lost, {lost_share} of {run}"
 UNKNOWN_GAIN = "Gain not known"
 _WORKERS = "loader_workers"
 _LITTLE, _MOST = 0.5, 0.8
-"""Share below which the GPU does little work, and share of a run below which durations are shown."""
+"""Share below which the GPU does little work; share of a run below which durations are shown."""
 _LEAST_FALL = 0.005
 _format_lengths = partial(format_range, show=display.duration)
 _FORM = re.compile(r"<([^<>]*)>")

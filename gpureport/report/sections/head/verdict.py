@@ -216,7 +216,7 @@ def _write_step_lead(comparison: Comparison, repetitions: str) -> Iterator[str]:
         delta is not None and delta.verdict is verdicts.Verdict.UNCONFIRMED
     ):
         single = [clean(step.label) for step in comparison.steps if len(step.runs) == 1]
-        again = "Repeat every step before you rely on this."
+        again = "" if summary.is_blocked(comparison) else "Repeat every step before you rely on this."
         if len(single) == 1 and len(comparison.steps) == 2:  # noqa: PLR2004 - a pair
             again = f"Only one run of “{single[0]}”: repeat it to confirm this. Rules about changes still apply: "
             again += f"{SINGLE_RUN_SCATTER}."

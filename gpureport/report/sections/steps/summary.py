@@ -46,6 +46,12 @@ def judge_ends(comparison: Comparison) -> Delta | None:
     return comparison.judged(comparison.steps[0].label, comparison.steps[-1].label)
 
 
+def is_blocked(comparison: Comparison) -> bool:
+    """Return whether the ends differ too much for a verdict."""
+    delta = judge_ends(comparison)
+    return bool(delta and delta.reason and delta.reason.kind is ReasonKind.NOT_COMPARABLE)
+
+
 def describe_steps(comparison: Comparison) -> tuple[str, VerdictCode]:
     last, delta = comparison.steps[-1], judge_ends(comparison)
     if delta is None or delta.difference is None or not delta.before:
