@@ -357,7 +357,7 @@ def _read_run(run: str, rows: Sequence[Cells]) -> _Row:
     model = re.fullmatch(r"\d+ x ((?:(?!\d x ).)+)", own.get("gpu_model", ""))
     project, end = own["project_name"] or "run", parse_time(own["timestamp"])
     units = {"cpu_energy": "kWh", "ram_energy": "kWh", "emissions": "kg CO2e"}
-    tags = {name: f"{total} {unit}" for name, unit in units.items() if (total := _add(rows, name))}
+    tags = {name: f"{total:.9g} {unit}" for name, unit in units.items() if (total := _add(rows, name))}
     start = end and (max(end[0] - round(seconds * 1e6), FIRST_MICROSECOND), end[1])
     tags, name = {"project": project, **tags}, f"{project}-{run[:8]}"
     return _Row(run, name, start, seconds, gpus, model and model[1], means, tags)
