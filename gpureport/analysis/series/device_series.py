@@ -76,12 +76,12 @@ def memoized(make: Callable[P, T]) -> Callable[P, T]:
     """Cache a function's results per series or context, and arguments."""
 
     @wraps(make)
-    def kept(*args: P.args, **kwargs: P.kwargs) -> T:
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
         owner: Any = args[0]
         made: T = owner.memoize((make, *args[1:]), lambda: make(*args, **kwargs))
         return made
 
-    return kept
+    return call
 
 
 class DeviceSeries(Memo):
