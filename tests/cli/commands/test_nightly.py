@@ -296,7 +296,7 @@ def test_a_change_for_the_worse_stands_until_it_is_accepted(
         gate = ("--fail-on-standing-change",) if night > 11 else ()
         done = nightly("n.csv", "--date", f"2026-03-{night:02}", "--name", f"n{night}", "--label", f"c{night}", *gate)
         assert done.code == (night > 14), (night, done)
-        assert ("no change" in done.out.splitlines()[0]) == (9 < night < 13), (night, done)
+        assert ("no confirmed change" in done.out.splitlines()[0]) == (9 < night < 13), (night, done)
     assert "since 13 Mar" in done.out
     assert "Last good night: 12 Mar (c12); first bad night: 13 Mar (c13)" in done.out
     assert "Last good night" in nightly().out
